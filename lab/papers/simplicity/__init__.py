@@ -13,7 +13,7 @@ MODULES = (
     "images.functions",
     "tables.accuracy",
     "tables.complexity",
-    "landscapes.figures",
+    "landscapes",
     "reuse",
     "shortcut.figures",
     "operations",

@@ -6,9 +6,8 @@ import torch
 
 from lab.catalogue.build import figure
 from lab.catalogue.registry import entry
-from lab.papers.simplicity.landscapes import plots
-from lab.papers.simplicity.landscapes.figures import DEPTH, tables_of
-from lab.papers.simplicity.landscapes.measures import FINE, RADIUS
+from lab.papers.simplicity.landscape_measures import DEPTH, FINE, RADIUS, tables_of
+from lab.papers.simplicity.landscapes import fig24
 from lab.papers.simplicity.tables.settings import IAFS, LEARNED, NETWORKS, PREFACTORS, RELU, TANH, TREES
 from lab.probes.paths import draw
 from lab.resolve import resolve
@@ -108,7 +107,7 @@ def test_slices_are_log_odds_through_a_training_row(made, runs):
 
 
 def test_every_model_has_its_column(made):
-    drawn = plots.fig24(made.table)
+    drawn = fig24(made.table)
     heads = [note.text for note in drawn.layout.annotations]
     assert {"ReLU", "learned", "IAFs", "trees", "k-NN"} <= set(heads)
     landscapes = [trace for trace in drawn.data if trace.type == "contour"]

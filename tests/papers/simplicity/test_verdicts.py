@@ -9,7 +9,7 @@ from scipy.stats import norm
 from lab.catalogue.registry import entry
 from lab.papers.claims import FAILS, HOLDS, ON_STAND_IN, UNDECIDED
 from lab.papers.simplicity.images.functions import share_of_gelu
-from lab.papers.simplicity.landscapes.claims import best_networks
+from lab.papers.simplicity.landscapes import best_networks
 from tests.papers.simplicity import planted
 
 X = np.linspace(-5, 5, 51)

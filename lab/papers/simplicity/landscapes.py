@@ -1,0 +1,450 @@
+"""Figures 7 and 24 of the simplicity paper: networks of a table in weight space and in input space, beside trees and
+k-NN. What is drawn is of the first seed; what is claimed is measured of all.
+
+The paper speaks of the best model of a table, which in its figures has input functions (IAFs). Which network is the
+best here is read off each table; where several are as accurate, each of them may be. Total variation is never compared
+between tables: it depends on the distances of their points (App. A).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from lab import estimates
+from lab.papers.claims import Claim, Verdict, all_of, on_every_reading
+from lab.papers.entry import Entry
+from lab.papers.runs import compare_one, gains, ratios
+from lab.papers.simplicity.complexity import SATURATES, of_probabilities
+from lab.papers.simplicity.landscape_measures import DEPTH, FINE, PAPER_TABLES, RADIUS, measure, plan, tables_of
+from lab.papers.simplicity.tables.accuracy import LONGER_SEARCHES
+from lab.papers.simplicity.tables.settings import (
+    IAFS,
+    LEARNED,
+    NEIGHBOURS,
+    NETWORKS,
+    RELU,
+    SEEDS,
+    START,
+    TANH,
+    TREES,
+    origin,
+)
+from lab.plots import go
+from lab.plots.caption import set_reading
+from lab.plots.lines import line
+from lab.plots.panels import above, grid
+from lab.plots.style import BLACK, GREY, SEQUENCE, SEQUENTIAL, SIZE, VERMILLION, colour
+from lab.statistics import LEVEL
+
+OfBest = Callable[[pd.DataFrame, str, list[str]], list[Verdict]]  # rows of a table, its best network, the others
+
+NEAR_IDENTITY = 0.99  # share of a function's variance that its start explains, above which it has not left it
+ROWS = {"function": "function", "loss": "loss", "complexity": "complexity", "zoom": "complexity,<br>random plane"}
+HEIGHT, GAP, HEAD = 84, 10, 44  # px of a panel, between rows, and for the names above a table's first row
+LOWEST = 1e-6  # a landscape's smallest value that is drawn: colours are logarithmic
+
+
+def _part(table: pd.DataFrame, part: str, radius: float | None = None) -> pd.DataFrame:
+    """Numbers of a part of Figures 7 and 24: seeds × (table, method)."""
+    rows = table[table["part"] == part]
+    if radius is not None:
+        rows = rows[rows["radius"] == radius]
+    means = rows.groupby([rows["seed"], rows["table"], rows["method"]], sort=False)["value"]
+    return means.agg(lambda a: a.mean(skipna=False)).unstack(["table", "method"])
+
+
+def left_identity(table: pd.DataFrame, scale: str) -> str:
+    """Input functions that are learned, not the identity that they start from."""
+    functions = table[(table["part"] == "function") & (table["method"] == IAFS)]
+    near = {
+        name: 1 - float(((rows["value"] - rows["x"]) ** 2).mean() / rows["x"].var(ddof=0))
+        for name, rows in functions.groupby("table")
+    }
+    still = [f"{name} {share:.3f}" for name, share in near.items() if share > NEAR_IDENTITY]
+    return f"input functions did not leave the identity (R² {', '.join(still)})" if still else ""
+
+
+def best_networks(rows: pd.DataFrame) -> list[str]:
+    """Of one table, the most accurate network first, then those whose test accuracy is not clearly below its."""
+    wide = 100 * _part(rows, "accuracy").droplevel("table", axis=1)
+    names = wide[[name for name in NETWORKS if name in wide]].mean().dropna().sort_values(ascending=False).index
+    if names.empty:
+        return []
+    first, *others = names
+    gaps = {name: compare_one({one: wide[one] for one in (name, first)}, first, name) for name in others}
+    return [first, *(name for name, gap in gaps.items() if not gap.interval(LEVEL)[0] > 0)]
+
+
+def _of_the_best(measure: OfBest) -> Callable[[pd.DataFrame], Verdict]:
+    """On every table what is measured of its best network; each network that may be the best is a reading of it."""
+
+    def verdict(table: pd.DataFrame) -> Verdict:
+        verdicts = []
+        for _, rows in table.groupby("table", sort=False):
+            readings = {}
+            for best in best_networks(rows):
+                others = [name for name in NETWORKS if name != best and name in set(rows["method"])]
+                readings[f"of {best}"] = all_of(measure(rows, best, others))
+            verdicts.append(on_every_reading(readings))
+        return all_of(verdicts)
+
+    return verdict
+
+
+def _more(part: str) -> OfBest:
+    """By how many times a part of the best network is above that of each other one."""
+
+    def measure(rows: pd.DataFrame, best: str, others: list[str]) -> list[Verdict]:
+        wide = np.log(_part(rows, part))
+        (name,) = wide.columns.unique("table")
+        pairs = {f"{best} against {other}, {name}": ((name, best), (name, other)) for other in others}
+        return ratios(wide, pairs, above=1.0)
+
+    return measure
+
+
+def _around(rows: pd.DataFrame, best: str, others: list[str]) -> list[Verdict]:
+    """Complexity around a network over its own; each radius of the plane is a reading, for the paper prints none."""
+    solution, readings = np.log(_part(rows, "solution")), {}
+    (name,) = solution.columns.unique("table")
+    for radius in rows["radius"].dropna().unique() if "radius" in rows else [None]:
+        around = np.log(_part(rows, "ambient", radius))
+        more = estimates.mean(around[name, best] - solution[name, best], covers="seeds, of one search")
+        case = f"{best}, {name}"
+        readings["" if radius is None else f"radius {radius:g}"] = Verdict(more.exp(), above=1.0, unit="×", case=case)
+    return [on_every_reading(dict(reversed(readings.items())))]
+
+
+def several_radii(table: pd.DataFrame, scale: str) -> str:
+    """The paper does not print how far the random plane reaches."""
+    radii = table["radius"].dropna().nunique() if "radius" in table else 1
+    return "" if radii > 1 else "one radius of the plane, which is a guess: the paper prints none"
+
+
+def _rises(table: pd.DataFrame) -> Verdict:
+    """Complexity at the end of training over that of the initial weights, of every network."""
+    course, verdicts = table[table["part"] == "course"].sort_values("x"), []
+    for (name, method), rows in course.groupby(["table", "method"], sort=False):
+        ways = np.log(rows.groupby("seed")["value"].agg(["first", "last"]))
+        more = estimates.mean(ways["last"] - ways["first"], covers="seeds, of one search").exp()
+        verdicts.append(Verdict(more, above=1.0, unit="×", case=f"{method}, {name}"))
+    return all_of(verdicts)
+
+
+def _aligned(table: pd.DataFrame) -> Verdict:
+    wide = _part(table, "alignment")
+    pairs = {f"against {RELU}, {name}": ((name, IAFS), (name, RELU)) for name in wide.columns.unique("table")}
+    return all_of(gains(wide, pairs, above=0.0))
+
+
+_OUTPUTS = "total variation of outputs, and networks that are trained to the end, of which one is clearly the best"
+FIG24 = (
+    Claim(
+        "most-complex",
+        "Complexity increases to the highest level in the best model of each table",
+        _of_the_best(_more("solution")),
+        decides=_OUTPUTS,
+        hours=1.5,
+        stands_in=of_probabilities,
+    ),
+    Claim(
+        "rises",
+        "Complexity increases in training, for all models",
+        _rises,
+        decides="total variation of outputs",
+        hours=1.2,
+        stands_in=of_probabilities,
+    ),
+    Claim(
+        "ambient-others",
+        "Around the best networks the ambient complexity is higher than around less accurate ones",
+        _of_the_best(_more("ambient")),
+        decides=_OUTPUTS,
+        hours=1.5,
+        stands_in=of_probabilities,
+    ),
+    Claim(
+        "ambient-solution",
+        "Around the best networks the ambient complexity is higher than their own",
+        _of_the_best(_around),
+        several_radii,
+        _OUTPUTS,
+        1.5,
+        stands_in=of_probabilities,
+    ),
+    Claim(
+        "aligned",
+        "IAFs induce axis-aligned boundaries, as trees do (more than ReLU)",
+        _aligned,
+        left_identity,
+        LONGER_SEARCHES,
+        0.4,
+    ),
+)
+
+
+def fig7(table: pd.DataFrame) -> go.Figure:
+    """One table; columns: networks, and trees. table: as of `landscape_measures.measure`."""
+    return _draw(table, (*NETWORKS, TREES))
+
+
+def fig24(table: pd.DataFrame) -> go.Figure:
+    """All tables below each other; columns: networks, trees, k-NN. table: as for `fig7`."""
+    return _draw(table, (*NETWORKS, TREES, NEIGHBOURS))
+
+
+def _draw(table: pd.DataFrame, columns: tuple[str, ...]) -> go.Figure:
+    names = list(table["table"].unique())
+    slices = sorted(table.loc[table["part"] == "slice", "number"].unique())
+    parts = [*ROWS, *(f"slice {number + 1}" for number in slices)]
+    panels = [""] * (len(names) * len(parts) * len(columns))
+    figure = grid(panels, len(columns), HEIGHT, gap=GAP, top=70, left=64, horizontal=8)
+    first, ranges = table[table["seed"] == table["seed"].min()], []
+    for block, name in enumerate(names):
+        rows, means = first[first["table"] == name], table[table["table"] == name]
+        complexities = _range(rows, ("complexity", "zoom"))
+        scales = {"loss": _range(rows, ("loss",)), "complexity": complexities, "zoom": complexities}
+        ends = [f"{10**low:.2g} to {10**high:.2g}" for low, high in (scales["loss"], complexities)]
+        ranges.append(f"{name}: loss {ends[0]} and complexity {ends[1]}")
+        for row, part in enumerate(parts, block * len(parts) + 1):
+            for column, method in enumerate(columns, 1):
+                at, mine = (row, column), rows[rows["method"] == method]
+                if part == "function":
+                    _functions(figure, mine, method, at)
+                    _head(figure, means[means["method"] == method], method, at)
+                elif part in ROWS:
+                    _landscape(figure, mine, part, scales[part], at)
+                else:
+                    _slice(figure, mine, int(part.split()[1]) - 1, at)
+            title = {"text": ROWS.get(part, part), "font": {"size": SIZE - 1}, "standoff": 4}
+            figure.update_yaxes(title=title, row=row, col=1)
+    figure.update_xaxes(showticklabels=False, ticks="", showgrid=False, mirror=True)
+    figure.update_yaxes(showticklabels=False, ticks="", showgrid=False, mirror=True)
+    _spread(figure, len(names), len(parts))
+    figure.update_layout(margin_b=18, height=figure.layout.height - 32, showlegend=False)
+    for block, name in enumerate(names):
+        above(figure, f"<b>{name}</b>", block * len(parts) + 1, 1, size=SIZE + 1)
+        figure.layout.annotations[-1].update(yshift=38, xshift=-54)
+    set_reading(
+        figure,
+        "First seed. Functions: of the hidden layers, from -5 to 5; with IAFs of the inputs, one line each, from -1 to"
+        " 1; in brackets mean test accuracy. Landscapes: on the plane of the training's first two principal"
+        " components, the line is the training, the star the network that is kept, and on a random plane around it."
+        " Dark: low, light: high, on a logarithmic scale, the same colours for one measure and table"
+        f" ({'; '.join(ranges)}; cut at the 2nd and 98th percentile). Slices: two inputs of a training row (circle)"
+        " go from -1 to 1; black: low, white: high, scaled in each image.",
+    )
+    return figure
+
+
+def _head(figure: go.Figure, rows: pd.DataFrame, method: str, at: tuple[int, int]) -> None:
+    """Name of a column, with its prefactor and its mean accuracy."""
+    text = f"tanh({rows['prefactor'].iloc[0]:g}x)" if method == TANH and len(rows) else method.replace("boosted ", "")
+    above(figure, text, *at)
+    figure.layout.annotations[-1].update(yshift=18)
+    accuracy = 100 * rows.loc[rows["part"] == "accuracy", "value"].mean()
+    above(figure, f"({accuracy:.1f} %)" if np.isfinite(accuracy) else "(diverged)", *at, size=SIZE - 1)
+
+
+def _functions(figure: go.Figure, rows: pd.DataFrame, method: str, at: tuple[int, int]) -> None:
+    curves = rows[rows["part"] == "function"]
+    if not len(curves):
+        _nothing(figure, "no function", at)
+    for number, one in curves.groupby("number"):
+        ink, name = colour(method), method
+        if method == IAFS:
+            ink, name = SEQUENCE[number % len(SEQUENCE)], f"input {number}"
+        line(figure, one["x"], one["value"], ink, at, 1.3, name=name, hovertemplate="φ(%{x:.2f}) = %{y:.3g}")
+
+
+def _nothing(figure: go.Figure, words: str, at: tuple[int, int]) -> None:
+    """Say why a panel is empty."""
+    look = {"mode": "text", "textfont": {"size": SIZE - 2, "color": GREY}, "hoverinfo": "skip"}
+    figure.add_scatter(x=[0], y=[0], text=[words], name=words, row=at[0], col=at[1], **look)
+
+
+def _landscape(
+    figure: go.Figure, rows: pd.DataFrame, part: str, scale: tuple[float, float], at: tuple[int, int]
+) -> None:
+    cells = rows[rows["part"] == part]
+    if not len(cells):
+        _nothing(figure, "no weights", at)
+        return
+    z = cells.pivot(index="y", columns="x", values="value")
+    figure.add_contour(
+        x=z.columns,
+        y=z.index,
+        z=np.log10(z.clip(lower=LOWEST)),
+        customdata=z,
+        colorscale=SEQUENTIAL,
+        showscale=False,
+        zmin=scale[0],
+        zmax=scale[1],
+        contours={"coloring": "heatmap"},
+        ncontours=12,
+        name=part,
+        line={"width": 0.5, "color": "rgba(255, 255, 255, 0.5)"},
+        row=at[0],
+        col=at[1],
+        hovertemplate=f"{part} %{{customdata:.3g}}",
+    )
+    if part != "zoom":
+        way = rows[rows["part"] == "way"].sort_values("number")
+        line(figure, way["x"], way["y"], VERMILLION, at, 1.5, name="training", hoverinfo="skip")
+    star = {"symbol": "star", "size": 9, "color": "white", "line": {"color": BLACK, "width": 0.8}}
+    figure.add_scatter(x=[0], y=[0], mode="markers", marker=star, name="kept", hoverinfo="skip", row=at[0], col=at[1])
+    _span(figure, z, at)
+
+
+def _slice(figure: go.Figure, rows: pd.DataFrame, number: int, at: tuple[int, int]) -> None:
+    rows = rows[rows["number"] == number]
+    cells, point = (rows[rows["part"] == part] for part in ("slice", "point"))
+    if not len(cells):
+        return
+    z, where = cells.pivot(index="y", columns="x", values="value"), {"row": at[0], "col": at[1]}
+    look = {"colorscale": "Greys_r", "showscale": False, "zsmooth": "best", "hovertemplate": "%{z:.3g}"}
+    figure.add_heatmap(x=z.columns, y=z.index, z=z, name=f"slice {number + 1}", **look, **where)
+    mark = {"symbol": "circle-open", "size": 8, "color": VERMILLION, "line": {"width": 2}}
+    look = {"mode": "markers", "marker": mark, "name": "training row", "hoverinfo": "skip"}
+    figure.add_scatter(x=point["x"], y=point["y"], **look, **where)
+    _span(figure, z, at)
+
+
+def _span(figure: go.Figure, z: pd.DataFrame, at: tuple[int, int]) -> None:
+    """Let the axes of a panel end where its cells do."""
+    figure.update_xaxes(range=(z.columns[0], z.columns[-1]), row=at[0], col=at[1])
+    figure.update_yaxes(range=(z.index[0], z.index[-1]), row=at[0], col=at[1])
+
+
+def _range(rows: pd.DataFrame, parts: tuple[str, ...]) -> tuple[float, float]:
+    """Logarithms between which colours go."""
+    values = rows.loc[rows["part"].isin(parts), "value"].to_numpy(float)
+    values = values[np.isfinite(values)]
+    if not len(values):
+        return -1.0, 1.0
+    low, high = np.log10(np.percentile(values, [2, 98]).clip(min=LOWEST))
+    return float(low), float(max(high, low + 1e-3))
+
+
+def _spread(figure: go.Figure, blocks: int, lines: int) -> None:
+    """Make room above the first row of each table but the first: rows below it move down."""
+    inner = blocks * lines * HEIGHT + (blocks * lines - 1) * GAP
+    whole = inner + (blocks - 1) * (HEAD + SIZE)
+    for axis in figure.select_yaxes():
+        number = round((1 - axis.domain[1]) * inner / (HEIGHT + GAP))  # of the row, from above
+        top = number * (HEIGHT + GAP) + (number // lines) * (HEAD + SIZE)
+        old = axis.domain[1]
+        axis.domain = [1 - (top + HEIGHT) / whole, 1 - top / whole]
+        for note in figure.layout.annotations:
+            if abs(note.y - old) < 1e-9 and not (note.name or "").startswith("moved"):
+                note.update(y=axis.domain[1], name="moved")
+    figure.update_layout(height=figure.layout.height + whole - inner)
+
+
+def _summary(table: pd.DataFrame) -> str:
+    """Complexity of the solutions and around them, and alignment, of what the paper compares; mean over seeds."""
+    complexity = _by_table(table, (RELU, LEARNED, IAFS), "solution", "ambient", named=False)
+    axes = _by_table(table, (RELU, IAFS, TREES), "alignment", named=False)
+    what = "Total variation, ReLU, learned, input functions (on the random plane)"
+    return f"{what}: {complexity}. Alignment with axes, ReLU, input functions, trees: {axes}."
+
+
+def _numbers(table: pd.DataFrame) -> str:
+    """The same of all models, and functions of the inputs."""
+    every = table["method"].unique()
+    return (
+        "Mean over seeds. Total variation of the probabilities, in brackets its mean over the random plane:"
+        f" {_by_table(table, every, 'solution', 'ambient')}. Alignment with axes (1: every change is along an input):"
+        f" {_by_table(table, every, 'alignment')}.{_identity(table)}"
+    )
+
+
+def _by_table(table: pd.DataFrame, methods: Sequence[str], *parts: str, named: bool = True) -> str:
+    """Means of one or two parts on each table, of the methods that have them; not named, a dash stands for one that
+    has none."""
+    words = []
+    for name, rows in table.groupby("table", sort=False):
+        means = rows.groupby(["method", "part"])["value"].mean().unstack().reindex(index=methods, columns=parts)
+        phrases = []
+        for method, first, *more in (means.dropna() if named else means).itertuples():
+            numbers = f"{first:.2f}" + "".join(f" ({value:.2f})" for value in more)
+            phrases.append((f"{method} " if named else "") + ("–" if np.isnan(first) else numbers))
+        words.append(f"{name} {', '.join(phrases) or 'every run diverged'}")
+    return "; ".join(words)
+
+
+def _identity(table: pd.DataFrame) -> str:
+    """How far functions of the inputs are still the line that they started from."""
+    functions = table[(table["part"] == "function") & (table["method"] == IAFS)]
+    correlations = [
+        float(np.corrcoef(rows["x"], rows["value"])[0, 1])
+        for _, rows in functions.groupby(["table", "number"])
+        if np.ptp(rows["value"]) > 0
+    ]
+    if not correlations:
+        return ""
+    median, low = f"{np.median(correlations):.3f}", f"{min(correlations):.3f}"
+    return f" Functions of the inputs (IAFs) start as the identity; correlation with it: median {median}, lowest {low}."
+
+
+def _notes(scale: str) -> list[str]:
+    fine = FINE[scale]
+    reach = ", ".join(f"{radius:g}" for radius in (*fine.radii, RADIUS))
+    return [
+        f"all networks have {DEPTH} hidden layers; α is chosen on val; hidden functions were learned from {START}",
+        f"landscapes of {fine.grid} × {fine.grid} networks (paper 50 × 50), loss on {fine.rows:,} training rows,"
+        f" complexity on {fine.paths} paths of {fine.samples} points (paper 200 of 100), of probabilities, {SATURATES}",
+        f"the random plane has directions normalized by neuron, and reaches {reach} lengths of the weights (the paper"
+        " does not say)",
+        "slices of trees and k-NN are probabilities (paper: regression trees)",
+    ]
+
+
+def _of_tables(name: str) -> dict[str, Any]:
+    """What the tables of an entry decide."""
+    return {
+        "plan": lambda scale, seeds: plan(scale, seeds, tables_of(scale, name)),
+        "tasks": tables_of("laptop", name),
+        "origin": origin(partial(tables_of, name=name), PAPER_TABLES[name], without=("hidden layers",)),
+        "measure": measure,
+        "summary": _summary,
+        "numbers": _numbers,
+        "notes": _notes,
+    }
+
+
+_PARTS = (
+    "for each model its function, loss and complexity on the plane of its training, complexity on a random plane, and"
+    " its answers around training rows"
+)
+ENTRIES = (
+    Entry(
+        "simplicity/fig7",
+        "3.3",
+        "Models of a table in weight space and in input space",
+        f"One table; {_PARTS}",
+        "complexity rises in training, most with input functions, and is higher still around the solution; those have"
+        " boundaries along axes, as trees",
+        plot=fig7,
+        seeds=SEEDS,
+        minutes={"smoke": 0.2, "laptop": 3, "overnight": 8, "paper": 60},
+        **_of_tables("simplicity/fig7"),
+    ),
+    Entry(
+        "simplicity/fig24",
+        "E.4",
+        "Models of several tables in weight space and in input space",
+        f"On each table {_PARTS}",
+        "the observations are similar across data sets",
+        plot=fig24,
+        claims=FIG24,
+        seeds=SEEDS | {"overnight": 12},
+        minutes={"smoke": 0.2, "laptop": 6, "overnight": 20, "paper": 180},
+        **_of_tables("simplicity/fig24"),
+    ),
+)

@@ -21,7 +21,7 @@ import numpy as np
 import torch
 from report import heading, machine, publish, table_parser
 
-from lab.papers.simplicity.defaults import SEARCHES, of_table
+from lab.papers.simplicity.settings import SEARCHES, of_table
 from lab.run import Run, complete
 from lab.spec import Learned, replace
 from lab.statistics import half_width

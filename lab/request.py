@@ -14,7 +14,7 @@ from lab.models.hyper import METHODS
 from lab.nonlinearity.part import Function, as_part
 from lab.own.search import USUAL
 from lab.papers.hypernetwork.settings import of_task
-from lab.papers.simplicity.defaults import of_table
+from lab.papers.simplicity.settings import of_table
 from lab.papers.transformers.defaults import of_sequences
 from lab.papers.transformers.language.settings import language
 from lab.papers.transformers.settings import Setting

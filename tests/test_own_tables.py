@@ -8,7 +8,7 @@ import torch
 from sklearn.metrics import r2_score
 
 import lab
-from lab.papers.simplicity.defaults import of_table
+from lab.papers.simplicity.settings import of_table
 from lab.spec import OwnTable, RunSpec, from_json, key, own_table, replace, to_json
 from lab.store import Store
 from lab.tasks import Tabular

@@ -9,7 +9,7 @@ from torch import nn
 import lab
 from lab import engine, progress
 from lab.jobs.job import in_words
-from lab.papers.simplicity.defaults import of_table
+from lab.papers.simplicity.settings import of_table
 from lab.papers.transformers.settings import setting
 from lab.progress import Progress
 from lab.spec import needs

@@ -12,8 +12,7 @@ from lab.catalogue.zoo import gain
 from lab.cli import main
 from lab.errors import ArgumentError
 from lab.kinds import check_run as check_rows
-from lab.papers.simplicity.defaults import of_table, scale_of_table
-from lab.papers.simplicity.settings import ADDITION, LEARNED, grokking
+from lab.papers.simplicity.settings import ADDITION, LEARNED, grokking, of_table, scale_of_table
 from lab.papers.simplicity.tables.settings import IAFS, STARTS, network
 from lab.scale import COMMON
 from lab.spec import KnotTable, Learned, TwoLossSpec, from_json, replace, to_json
@@ -135,4 +134,4 @@ def test_what_cannot_be_done_is_one_line_that_says_what_can(store_folder, call, 
 def test_names_are_those_of_the_tasks():
     assert table_named("mnist_sample as numbers") == Images("mnist_sample", target="id")
     assert all(table_named(name) is None for name in (*tasks.NAMES, "bank-marketing as numbers", "S4", ""))
-    assert Collage in lab.papers.simplicity.defaults.KINDS
+    assert Collage in lab.papers.simplicity.settings.KINDS

@@ -17,7 +17,7 @@ from lab.errors import ArgumentError, described
 from lab.nonlinearity.part import as_part
 from lab.nonlinearity.spline import Spline
 from lab.nonlinearity.zoo import zoo, zoo_names
-from lab.papers.simplicity.defaults import TableSetting, of_table
+from lab.papers.simplicity.settings import TableSetting, of_table
 from lab.papers.transformers.defaults import named, of_sequences
 from lab.papers.transformers.settings import Setting
 from lab.plots.caption import counted

@@ -18,8 +18,9 @@ from lab.papers.simplicity.images.settings import (
     present,
 )
 from lab.papers.simplicity.images.settings import origin as image_origin
+from lab.papers.simplicity.settings import KNOT_RATES, both_starts
 from lab.scale import model_scale
-from lab.spec import EpisodeSpec, InterpolatedSpec, Learned, Part, Restart, RunSpec, replace
+from lab.spec import EpisodeSpec, InterpolatedSpec, Learned, Part, RunSpec, replace
 
 SET, LAYERS = "fashion_mnist", 1  # App. D
 DEEP = 4  # hidden layers, App. E.3
@@ -36,13 +37,8 @@ LINEAR = "linear"
 INTERPOLATIONS = {"nearest": "nearest neighbor", "linear": "linear", "cubic": "cubic spline"}
 STARTS = {"relu": "from ReLU", "zero": "from zero"}
 
-# Of the knots, by scale; Table 1 has 4 restarts: two rates for each start. With .05 and .15 and 80 episodes at laptop
-# scale, models with one hidden layer have .422 and .423 on `val` from ReLU, .474 and .473 from zero (with ReLU .426).
-# The sweep of the image figures found less from .15 than from .05 (`lab.papers.simplicity.images.settings`).
-_RATES = {"smoke": (0.1,), "laptop": (0.05, 0.03), "paper": (0.05, 0.1)}
 _SHARED_RATES = {"smoke": (0.1,), "laptop": (0.05,), "overnight": (0.05, 0.1), "paper": (0.05,)}  # App. E.3
 _MOST = {"smoke": 2, "laptop": 80, "overnight": 160, "paper": 400}  # episodes
-_KNOTS = {"smoke": (21, 1), "laptop": (51, 5), "paper": (51, 5)}  # and t
 
 
 def ablated() -> str:
@@ -65,7 +61,7 @@ def search(scale: str, interpolation: str = LINEAR, objective: str = "val", numb
     ('cubic', ['relu', 'relu', 'zero', 'zero'])
     """
     of = model_scale(scale)
-    spec = _with(setting(scale).base, of, LAYERS, _RATES[of], number, objective=objective)
+    spec = _with(setting(scale).base, of, LAYERS, KNOT_RATES[of], number, objective=objective)
     if interpolation == LINEAR:
         return spec
     same = {field.name: getattr(spec, field.name) for field in fields(spec)}
@@ -84,15 +80,8 @@ def _with(
     base: EpisodeSpec, scale: str, layers: int, rates: Sequence[float], number: int = 0, **changes
 ) -> EpisodeSpec:
     """A search of the image figures with another depth, and restarts from ReLU and from zero at each of the rates."""
-    pairs = [(start, rate) for start in ("relu", "zero") for rate in rates]
-    knots, window = _KNOTS[model_scale(scale)]
-    seeds = range(number * len(pairs), (number + 1) * len(pairs))
-    restarts = tuple(
-        Restart(seed, rate, knots, window, start) for seed, (start, rate) in zip(seeds, pairs, strict=True)
-    )
-    model = replace(base.model, layers=layers)
-    episodes = min(base.episodes, _MOST[scale])
-    return replace(base, model=model, restarts=restarts, episodes=episodes, **changes)
+    model, restarts = replace(base.model, layers=layers), both_starts(scale, rates, number)
+    return replace(base, model=model, restarts=restarts, episodes=min(base.episodes, _MOST[scale]), **changes)
 
 
 def relu(scale: str, seeds: int) -> list[RunSpec]:

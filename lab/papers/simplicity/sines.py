@@ -20,7 +20,7 @@ from lab.papers.entry import Entry, Planned
 from lab.papers.runs import ratios, steps_to
 from lab.papers.simplicity.first_steps import PERCENT, curves, reached, spare
 from lab.papers.simplicity.origin import episode_result, of_operations, restarts
-from lab.papers.simplicity.settings import LEARNED, LEVEL, METHODS, MODULI, RELU, SEARCHES, repeated
+from lab.papers.simplicity.settings import LEARNED, LEVEL, METHODS, RELU, Grokking, grokking
 from lab.papers.tables import share_by_knot
 from lab.plots import go
 from lab.plots.caption import counted, set_reading
@@ -34,7 +34,10 @@ from lab.probes.wave import wave
 from lab.run import Run
 from lab.tasks import Operation
 
-VERSIONS = tuple(Operation("a+b", modulus=modulus) for modulus in MODULI)
+VERSIONS = tuple(Operation("a+b", modulus=modulus) for modulus in (13, 27, 29, 41))
+# Figure 12: searches for each version, which differ in their restarts, and episodes of each
+SEARCHES = {"smoke": 1, "laptop": 1, "overnight": 3, "paper": 1}
+LONG_SEARCH = 400
 SINE = "nearest sine"
 FUNCTION = (
     f"Shaded: inputs that the learned function receives in a trained network, on test rows; at least {100 * SHOWN:g} %"
@@ -47,6 +50,21 @@ FASTER = (
     "Times as fast: ratio of geometric means; a run that does not get there counts with its last step. Brackets: 95 %"
     " interval over seeds."
 )
+
+
+def repeated(scale: str, task: Operation, number: int = 0) -> Grokking:
+    """The same for Figure 12, with the search of this number. Overnight there are several, and longer ones: after 225
+    episodes functions are half noise still.
+
+    >>> search = repeated("overnight", ADDITION, number=1).search
+    >>> search.episodes, [restart.seed for restart in search.restarts]
+    (400, [4, 5, 6, 7])
+    """
+    base = grokking(scale, task)
+    count = len(base.search.restarts)
+    restarts = tuple(replace(one, seed=one.seed + number * count) for one in base.search.restarts)
+    episodes = LONG_SEARCH if scale == "overnight" else base.search.episodes
+    return replace(base, search=replace(base.search, restarts=restarts, episodes=episodes))
 
 
 def plan(scale: str, seeds: int) -> list[Planned]:

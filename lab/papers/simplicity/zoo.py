@@ -6,9 +6,8 @@ import pandas as pd
 
 from lab.nonlinearity.part import as_part
 from lab.nonlinearity.spline import Spline
-from lab.papers.simplicity.defaults import of_table
-from lab.papers.simplicity.defaults import scale_of_table as scale_of
-from lab.papers.simplicity.settings import LEARNED, RELU
+from lab.papers.simplicity.settings import LEARNED, RELU, of_table
+from lab.papers.simplicity.settings import scale_of_table as scale_of
 from lab.spec import EpisodeSpec, Learned, OwnTable, RunSpec, TwoLossSpec, known_here_alone, on_sequences, replace
 
 __all__ = ["compared_rows", "compared_runs", "has", "scale_of"]

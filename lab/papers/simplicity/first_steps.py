@@ -86,7 +86,7 @@ def reached(rows: pd.DataFrame) -> str:
 
 
 def prolonged(scale: str = "laptop", task: Operation = ADDITION) -> Grokking:
-    """The same for Figure 13, which overnight trains for as long as the paper: with little data ReLU gets there late.
+    """The setting of Figure 13, which overnight trains for as long as the paper: with little data ReLU gets there late.
 
     >>> grokking("overnight").recipe.steps, prolonged("overnight").recipe.steps
     (5000, 60000)

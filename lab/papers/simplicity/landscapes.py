@@ -276,28 +276,16 @@ def _landscape(
         _nothing(figure, "no weights", at)
         return
     z = cells.pivot(index="y", columns="x", values="value")
-    figure.add_contour(
-        x=z.columns,
-        y=z.index,
-        z=np.log10(z.clip(lower=LOWEST)),
-        customdata=z,
-        colorscale=SEQUENTIAL,
-        showscale=False,
-        zmin=scale[0],
-        zmax=scale[1],
-        contours={"coloring": "heatmap"},
-        ncontours=12,
-        name=part,
-        line={"width": 0.5, "color": "rgba(255, 255, 255, 0.5)"},
-        row=at[0],
-        col=at[1],
-        hovertemplate=f"{part} %{{customdata:.3g}}",
-    )
+    logs, where = np.log10(z.clip(lower=LOWEST)), {"row": at[0], "col": at[1]}
+    look = {"colorscale": SEQUENTIAL, "showscale": False, "zmin": scale[0], "zmax": scale[1], "ncontours": 12}
+    look |= {"contours": {"coloring": "heatmap"}, "line": {"width": 0.5, "color": "rgba(255, 255, 255, 0.5)"}}
+    hover = f"{part} %{{customdata:.3g}}"
+    figure.add_contour(x=z.columns, y=z.index, z=logs, customdata=z, name=part, hovertemplate=hover, **look, **where)
     if part != "zoom":
         way = rows[rows["part"] == "way"].sort_values("number")
         line(figure, way["x"], way["y"], VERMILLION, at, 1.5, name="training", hoverinfo="skip")
     star = {"symbol": "star", "size": 9, "color": "white", "line": {"color": BLACK, "width": 0.8}}
-    figure.add_scatter(x=[0], y=[0], mode="markers", marker=star, name="kept", hoverinfo="skip", row=at[0], col=at[1])
+    figure.add_scatter(x=[0], y=[0], mode="markers", marker=star, name="kept", hoverinfo="skip", **where)
     _span(figure, z, at)
 
 

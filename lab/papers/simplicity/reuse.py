@@ -29,8 +29,9 @@ from lab.papers.simplicity.tables.settings import (
 )
 from lab.plots import go
 from lab.plots.caption import set_reading, signed
+from lab.plots.lines import method_line, whiskers
 from lab.plots.panels import above, grid, place
-from lab.plots.style import METHOD_SYMBOLS, SIZE, colour, method_title
+from lab.plots.style import SIZE
 from lab.run import Run
 from lab.statistics import INTERVAL, over_seeds
 
@@ -144,21 +145,10 @@ def plot(table: pd.DataFrame) -> go.Figure:
         for method, offset in OFFSET.items():
             rows = here[here["method"] == method]
             stats = over_seeds(rows.assign(percent=100 * rows["accuracy"]), "width", "percent")
-            figure.add_scatter(
-                x=stats.index * offset,
-                y=stats["mean"],
-                error_y={"array": stats["half"], "thickness": 1.2, "width": 3},
-                mode="lines+markers",
-                name=method_title(method),
-                legendgroup=method,
-                showlegend=not number,
-                line={"color": colour(method), "width": 2},
-                marker={"symbol": METHOD_SYMBOLS[method], "size": 7},
-                customdata=stats.index,
-                hovertemplate="width %{customdata}: %{y:.1f} %",
-                row=row,
-                col=column,
-            )
+            look = {"error_y": whiskers(stats["half"], 3), "customdata": stats.index, "showlegend": not number}
+            hover = "width %{customdata}: %{y:.1f} %"
+            at = row, column
+            method_line(figure, stats.index * offset, stats["mean"], method, at, hovertemplate=hover, **look)
     widths = sorted(table["width"].unique())
     figure.update_xaxes(type="log", tickvals=widths, ticktext=[str(width) for width in widths])
     figure.update_xaxes(title_text="width (hidden units)", row=len(names))

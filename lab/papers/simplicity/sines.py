@@ -53,7 +53,7 @@ FASTER = (
 
 
 def repeated(scale: str, task: Operation, number: int = 0) -> Grokking:
-    """The same for Figure 12, with the search of this number. Overnight there are several, and longer ones: after 225
+    """The setting of Figure 12, with the search of this number. Overnight there are several, and longer ones: after 225
     episodes functions are half noise still.
 
     >>> search = repeated("overnight", ADDITION, number=1).search
@@ -149,13 +149,14 @@ def _frequencies_vary(functions: pd.DataFrame) -> Verdict:
     return any_of(replace(one, estimate=replace(one.estimate, over="searches")) for one in verdicts)
 
 
+_OVERNIGHT = "scale overnight, which has three searches for each version"
 FIG12 = (
     Claim(
         "sines",
         "The activations learned for modular addition are sine-like, over versions",
         _are_sines,
         of_functions=True,
-        decides="scale overnight, which has three searches for each version",
+        decides=_OVERNIGHT,
         hours=0.6,
     ),
     Claim(
@@ -163,7 +164,7 @@ FIG12 = (
         "The frequency of the sine-like function varies across versions of the task",
         _frequencies_vary,
         of_functions=True,
-        decides="scale overnight, which has three searches for each version",
+        decides=_OVERNIGHT,
         hours=0.6,
     ),
 )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -43,7 +44,7 @@ INTERPOLATED = (
 )
 
 
-def plan_functions(scale: str, seeds: int, searches: Mapping[str, int] = DRAWN_SEARCHES) -> list[Planned]:
+def plan(scale: str, seeds: int, searches: Mapping[str, int] = DRAWN_SEARCHES) -> list[Planned]:
     """Runs with the function of each interpolation. searches: how many for each, by scale."""
     return [
         ({"method": kind} | labels, run)
@@ -53,7 +54,7 @@ def plan_functions(scale: str, seeds: int, searches: Mapping[str, int] = DRAWN_S
     ]
 
 
-def measure_functions(runs: Sequence[tuple[dict, Run]]) -> pd.DataFrame:
+def measure(runs: Sequence[tuple[dict, Run]]) -> pd.DataFrame:
     """The function of each restart of each search, one row a knot: method, search (where there are several), restart
     (its seed), start, chosen, accuracy_val (of the model that was trained with it to decide), x, value."""
     parts = []
@@ -145,7 +146,7 @@ def fig15(table: pd.DataFrame) -> go.Figure:
             for restart, rows in some[some["chosen"].astype(bool) == chosen].groupby("restart"):
                 start = STARTS.get(rows["start"].iloc[0], "")
                 hover = f"restart {restart + 1}, {start}: φ(%{{x:.2f}}) = %{{y:.3f}}"
-                look = {"legendgroup": name, "showlegend": name not in listed, "hovertemplate": hover}
+                look: dict[str, Any] = {"legendgroup": name, "showlegend": name not in listed, "hovertemplate": hover}
                 line(figure, rows["x"], rows["value"], ink, at, width, name=name, **look)
                 listed.add(name)
         note = _start_note(curves[curves["chosen"].astype(bool)])
@@ -192,8 +193,8 @@ ENTRIES = (
         f"What the searches of Table 2 found for {ablated()}: values at control points, with steps, straight lines or a"
         " cubic spline between them",
         "the linear and cubic ones are nearly identical",
-        plan=plan_functions,
-        measure=measure_functions,
+        plan=plan,
+        measure=measure,
         plot=fig15,
         summary=_functions_summary,
         notes=lambda scale: notes(scale, INTERPOLATED, searches=DRAWN_SEARCHES),

@@ -18,8 +18,9 @@ from lab.estimates import Estimate
 from lab.papers.claims import Claim, Verdict, all_of
 from lab.papers.entry import Entry, Planned
 from lab.papers.runs import POINTS, compare_one, per_seed
+from lab.papers.simplicity import interpolations
 from lab.papers.simplicity.images.accuracy import accuracies, images_tested
-from lab.papers.simplicity.interpolations import INTERPOLATED, NEAR_RELU, plan_functions, relu_correlation
+from lab.papers.simplicity.interpolations import INTERPOLATED, NEAR_RELU, relu_correlation
 from lab.papers.simplicity.origin import episode_result, restarts
 from lab.papers.simplicity.search_settings import (
     INTERPOLATIONS,
@@ -72,7 +73,7 @@ def plan_restarts(scale: str, seeds: int) -> list[Planned]:
 
 def plan_interpolations(scale: str, seeds: int) -> list[Planned]:
     """Runs with ReLU, and with the function of each interpolation."""
-    return _with_relu(scale, seeds) + plan_functions(scale, seeds, SEARCHES)
+    return _with_relu(scale, seeds) + interpolations.plan(scale, seeds, SEARCHES)
 
 
 def plan_objectives(scale: str, seeds: int) -> list[Planned]:
@@ -153,7 +154,7 @@ def _gain(ours: str, base: str) -> Callable[[pd.DataFrame], Verdict]:
 
 
 def _as_good(one: str, other: str) -> Callable[[pd.DataFrame], Verdict]:
-    bounds = {"above": -NEAR, "below": NEAR, "refuted_below": -FAR, "refuted_above": FAR}
+    bounds: dict[str, Any] = {"above": -NEAR, "below": NEAR, "refuted_below": -FAR, "refuted_above": FAR}
     return lambda table: Verdict(_difference(table, one, other), unit=POINTS, **bounds)
 
 
@@ -189,13 +190,15 @@ def _difference(table: pd.DataFrame, ours: str, base: str) -> Estimate:
     """In mean accuracy. Where there are several searches, they are the unit, each the mean of its seeds."""
     if not _several(table):
         kinds = per_seed(table, "method")
-        return _on_rows(table, compare_one({name: kinds[name] for name in (ours, base)}, ours, base), ours, base)
-    kinds = per_seed(table, ["method", "search"])
-    first, second = ([kinds[name][number].to_numpy() for number in kinds[name]] for name in (ours, base))
-    if base == RELU:
-        return _on_rows(table, estimates.nested(first, second[0]), ours, base)
-    sides = {name: [estimates.finite(one).mean() for one in side] for name, side in ((ours, first), (base, second))}
-    estimate = replace(compare_one(sides, ours, base, "searches and seeds"), over="searches")
+        estimate = compare_one({name: kinds[name] for name in (ours, base)}, ours, base)
+    else:
+        kinds = per_seed(table, ["method", "search"])
+        sides = {name: [kinds[name][number].to_numpy() for number in kinds[name]] for name in (ours, base)}
+        if base == RELU:
+            estimate = estimates.nested(sides[ours], sides[RELU][0])
+        else:
+            averages = {name: [estimates.finite(one).mean() for one in side] for name, side in sides.items()}
+            estimate = replace(compare_one(averages, ours, base, "searches and seeds"), over="searches")
     return _on_rows(table, estimate, ours, base)
 
 

@@ -116,6 +116,7 @@ def transfer_runs(scale: str, source: str, target: str, layers: int, seeds: int)
 
 
 def notes(scale: str, *more: str, searches: Mapping[str, int] = SEARCHES) -> list[str]:
+    """What captions say of the searches, and more."""
     number = searches[scale]
     times = "once, by the restarts of one search" if number == 1 else f"by {number} searches, each with restarts"
     return [f"functions are learned {times}; seeds are those of the models that are trained with them", *more]

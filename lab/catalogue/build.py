@@ -40,8 +40,9 @@ if TYPE_CHECKING:
     from distributed import Client
 
 LONG, LOOSE = 0.25, 8  # minutes of training that are announced
-KEYS = ("entry", "scale", "device", "device_name", "versions", "seeds", "runs", "data", "seconds", "made")
-KEYS += ("hyperparameters", "departures", "guesses")  # that a provenance always has
+# A provenance has all of these
+KEYS = tuple("entry scale device device_name versions seeds runs data seconds made".split())
+KEYS += ("hyperparameters", "departures", "guesses")
 # Facts that are lists of what the notes of runs say, and what is said of runs that are older than the note
 NOTED = {"kernels": "kernel", "commits": "commit", "instructions": "instructions"}
 NOTED |= {"arithmetic": "arithmetic", "numerics": "numerics"}

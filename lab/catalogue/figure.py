@@ -132,7 +132,7 @@ def read_facts(folder: Path) -> dict:
 
 
 # the lab may have written these into a figure's folder before, and not now
-FILES = ("figure.html", "figure.json", "figure.png", "figure.svg", "table.csv", "curves.csv", "functions.csv")
+FILES = tuple("figure.html figure.json figure.png figure.svg table.csv curves.csv functions.csv".split())
 FILES += tuple(f"{name}{PACKED}" for name in FILES if name.endswith((".csv", ".json")))
 WIDTH = 800  # px of images; text has its natural size there
 

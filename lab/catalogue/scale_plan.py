@@ -67,11 +67,11 @@ class StepTimes:
         for i, name in enumerate(names):  # of steps of one size, nothing tells what is overhead
             if len({run[2] for record in self.records for run in record.runs if run[0] == name}) == 1:
                 rows[:, i, 0] = 0.0
-        rows = rows.reshape(len(self.records), -1)
-        size = np.abs(rows).max(0, initial=0.0)
+        flat = rows.reshape(len(self.records), -1)
+        size = np.abs(flat).max(0, initial=0.0)
         size[size == 0] = 1.0
-        values = nnls(rows / size, np.ones(len(rows)))[0] / size
-        values /= np.median(rows @ values) if len(rows) else 1.0
+        values = nnls(flat / size, np.ones(len(flat)))[0] / size
+        values /= np.median(flat @ values) if len(flat) else 1.0
         return {name: (float(a), float(b)) for name, (a, b) in zip(names, values.reshape(-1, 2), strict=True)}
 
     @cached_property

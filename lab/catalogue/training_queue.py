@@ -63,8 +63,9 @@ def waiting(scale: str, store: Store, papers: Iterable[str] = ()) -> list[Waitin
     check_scale(scale, SCALES)
     open_claims = [row["entry"] for row in score()["claims"] if row["verdict"] in OPEN]
     queue = []
-    for entry in (entry for paper in papers or [None] for entry in entries(paper).values() if scale in entry.scales):
-        specs = tuple(dict.fromkeys(spec for _, spec in entry.plan(scale, entry.seeds[scale])))
+    for entry in (entry for paper in tuple(papers) or (None,) for entry in entries(paper).values()):
+        planned = entry.plan(scale, entry.seeds[scale]) if scale in entry.scales else []
+        specs = tuple(dict.fromkeys(spec for _, spec in planned))
         if missing := sum(not store.has(spec) for spec in specs):
             minutes = entry.minutes[scale] * missing / len(specs)
             queue.append(Waiting(entry, specs, missing, minutes, open_claims.count(entry.name)))

@@ -8,12 +8,22 @@ from lab.nonlinearity.part import as_part
 from lab.nonlinearity.spline import Spline
 from lab.papers.simplicity.settings import LEARNED, RELU, of_table
 from lab.papers.simplicity.settings import scale_of_table as scale_of
-from lab.spec import EpisodeSpec, Learned, OwnTable, RunSpec, TwoLossSpec, known_here_alone, on_sequences, replace
+from lab.spec import (
+    EpisodeSpec,
+    Learned,
+    OwnTable,
+    RunSpec,
+    Search,
+    TwoLossSpec,
+    known_here_alone,
+    on_sequences,
+    replace,
+)
 
 __all__ = ["compared_rows", "compared_runs", "has", "scale_of"]
 
 
-def has(search: object) -> bool:
+def has(search: Search) -> bool:
     """Whether a search is for a task of this paper, or one like these."""
     return not on_sequences(search)
 

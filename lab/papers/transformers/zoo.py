@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 import pandas as pd
 
@@ -12,7 +13,7 @@ from lab.papers.transformers.compatibility.figures import PARTS
 from lab.papers.transformers.defaults import of_sequences, scale_of
 from lab.papers.transformers.individual_tasks.figures import mlp_inputs
 from lab.papers.transformers.settings import BASELINE, BOTH, MLP, setting
-from lab.spec import RunSpec, SearchSpec, on_sequences
+from lab.spec import RunSpec, Search, SearchSpec, on_sequences
 from lab.tasks import NAMES, Text
 
 __all__ = ["INPUTS", "compared_rows", "compared_runs", "has", "mlp_inputs", "runs_with", "scale_of"]
@@ -21,7 +22,7 @@ INPUTS = "transformers/fig6"  # whose table has what each function receives, as 
 METHODS = {("mlp",): MLP, ("mlp", "attention"): BOTH}  # in tables of learning curves, by what the search learned
 
 
-def has(search: object) -> bool:
+def has(search: Search) -> bool:
     """Whether a search is for a task of this paper, or one like these."""
     return on_sequences(search)
 
@@ -45,7 +46,8 @@ def compared_runs(phi: Spline, search: SearchSpec, scale: str, seeds: int) -> tu
     settings = of_sequences(search.task, scale)
     with_function = [settings.runs(seeds, search)]
     if search.learn in (("mlp",), ("attention",)):
-        with_function.append(settings.runs(seeds, **{search.learn[0]: as_part(phi)}))
+        changes: dict[str, Any] = {search.learn[0]: as_part(phi)}
+        with_function.append(settings.runs(seeds, **changes))
     return settings.runs(seeds), with_function
 
 

@@ -17,7 +17,7 @@ from lab.estimates import Estimate
 from lab.papers.claims import Claim, Verdict, all_of, any_of, on_every_reading
 from lab.papers.entry import Entry, Planned
 from lab.papers.runs import POINTS, gains_on_rows, per_seed
-from lab.papers.simplicity.images.accuracy import DEEPEST, accuracies, falls_short, images_tested
+from lab.papers.simplicity.images.accuracy import DEEPEST, accuracies, falls_short, images_tested, plus_minus
 from lab.papers.simplicity.images.settings import REGRESSION, RELU, SETS, TITLES, images, present
 from lab.papers.simplicity.search_settings import ALL, DEEP, DEPTHS, TRANSFER_SEEDS, origin, transfer_runs
 from lab.papers.tables import alive
@@ -228,12 +228,7 @@ def table4(table: pd.DataFrame) -> go.Figure:
     def matrix(values: str) -> pd.DataFrame:
         return cells.pivot(index="source", columns="target", values=values).loc[sources, targets]
 
-    cells["text"] = [
-        ("–" if np.isnan(row.mean) else f"{row.mean:.1f}")
-        + ("" if np.isnan(row.half) else f" ± {row.half:.1f}")
-        + f"<br>paper {row.paper:.1f}"
-        for row in cells.itertuples()
-    ]
+    cells["text"] = [f"{plus_minus(row.mean, row.half)}<br>paper {row.paper:.1f}" for row in cells.itertuples()]
     figure = grid([""], 1, ROW * len(sources), top=34, left=104)
     figure.add_trace(
         go.Heatmap(

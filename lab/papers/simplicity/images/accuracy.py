@@ -215,7 +215,8 @@ def _by_mode(table: pd.DataFrame) -> str:
         for name, rows in retained(table[table["mode"] == mode]).groupby("set", sort=False):
             means = _means(rows)
             if mode == REGRESSION:
-                phrases.append(f"{TITLES[name]} {_pm(means.get(RELU))} and {_pm(means.get(FROM_ZERO))}")
+                pair = (plus_minus(*means.get(method, ())) for method in (RELU, FROM_ZERO))
+                phrases.append(f"{TITLES[name]} {' and '.join(pair)}")
             elif means:
                 low, high = (pick(mean for mean, _ in means.values()) for pick in (min, max))
                 phrases.append(f"{TITLES[name]} {low:.1f} to {high:.1f}")
@@ -238,7 +239,7 @@ def _all_accuracies(table: pd.DataFrame) -> str:
     words = []
     for (name, mode), rows in retained(table).groupby(["set", "mode"], sort=False):
         depths = rows.groupby("method")["layers"].first()
-        each = [f"{method} {_pm(interval)} ({depths[method]})" for method, interval in _means(rows).items()]
+        each = [f"{method} {plus_minus(*interval)} ({depths[method]})" for method, interval in _means(rows).items()]
         words.append(f"{TITLES[name]}, {mode}: {', '.join(each)}")
     return (
         f"Test accuracy in percent at the best number of hidden layers on validation data (in brackets):"
@@ -252,11 +253,13 @@ def _means(rows: pd.DataFrame) -> dict[str, tuple[float, float]]:
     return {method: tuple(stats.loc[method]) for method in METHODS if method in stats.index}
 
 
-def _pm(interval: tuple[float, float] | None) -> str:
-    if interval is None:
-        return "–"
-    mean, half = interval
-    return f"{mean:.1f}" + ("" if np.isnan(half) else f" ± {half:.1f}")
+def plus_minus(mean: float = np.nan, half: float = np.nan) -> str:
+    """A mean with half the width of its interval.
+
+    >>> plus_minus(81.26, 0.5), plus_minus(81.26), plus_minus()
+    ('81.3 ± 0.5', '81.3', '–')
+    """
+    return "–" if np.isnan(mean) else f"{mean:.1f}" + ("" if np.isnan(half) else f" ± {half:.1f}")
 
 
 def fig2(table: pd.DataFrame) -> go.Figure:

@@ -64,30 +64,19 @@ LONGEST_NAME = 21  # letters of a table above its panel, 600 px wide
 
 def plan(scale: str, seeds: int, methods: Sequence[str] = (LINEAR, *NETWORKS)) -> list[Planned]:
     """On each table every method with every number of layers, prefactor and start of a search."""
+    like = model_scale(scale)
     return [
         (
-            {"table": table, "method": method, "tries": TRIES[scale]} | one,
-            network(scale, table, method, seed=seed, **one),
+            {"table": table, "method": method, "tries": TRIES[scale]}
+            | {"start": start, "layers": layers, "prefactor": prefactor},
+            network(scale, table, method, layers, start, prefactor, seed=seed),
         )
         for table in tables(scale)
         for method in methods
-        for one in settings(scale, method)
-        for seed in range(seeds)
-    ]
-
-
-def settings(scale: str, method: str) -> list[dict]:
-    """What a method is tried with: start, layers, prefactor.
-
-    >>> settings("laptop", "linear model")
-    [{'start': '', 'layers': 0, 'prefactor': 1.0}]
-    """
-    like = model_scale(scale)
-    return [
-        {"start": start, "layers": number, "prefactor": prefactor}
         for start in {LEARNED: STARTS, IAFS: ("identity",)}.get(method, ("",))
-        for number in ((0,) if method == LINEAR else LAYERS[like])
+        for layers in ((0,) if method == LINEAR else LAYERS[like])
         for prefactor in (PREFACTORS[like] if method == TANH else (1.0,))
+        for seed in range(seeds)
     ]
 
 

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import ast
 import difflib
 import re
 from importlib import import_module
 from importlib.util import find_spec
+from pathlib import Path
+from pkgutil import iter_modules
 from types import ModuleType
 from typing import TYPE_CHECKING
 
-from lab.errors import ArgumentError, listed, shown
+import lab.papers
+from lab import environment
+from lab.errors import ArgumentError, LabError, listed, shown
 
 if TYPE_CHECKING:  # torch alone takes seconds, and names need none
     from lab.papers.entry import Entry
@@ -22,6 +27,29 @@ PAPERS = {
     "activations": "Adaptive activation functions in language models",
     ACROSS: "Across the papers: questions of the lab's own",
 }
+
+
+def papers() -> dict[str, str]:
+    """Papers and their titles, in their order: the lab's, then the user's, which are folders of LAB_PAPERS with an
+    `__init__.py` whose docstring is the title."""
+    folder = environment.folder("LAB_PAPERS")
+    if folder is None or not folder.is_dir():
+        return PAPERS
+    inits = {path.parent.name: path for path in sorted(folder.absolute().glob("*/__init__.py"))}
+    if both := inits.keys() & PAPERS.keys():
+        raise ArgumentError(f"{inits[min(both)].parent} has the name of a paper of the lab: call it otherwise")
+    if (place := str(folder.absolute())) not in lab.papers.__path__:
+        lab.papers.__path__.append(place)  # so that lab.papers.mine is found there
+    return PAPERS | {name: _title(path) for name, path in inits.items()}
+
+
+def _title(path: Path) -> str:
+    """The first line of a module's docstring, or its folder's name; nothing of it is executed."""
+    try:
+        text = ast.get_docstring(ast.parse(path.read_text(encoding="utf-8")))
+    except (OSError, SyntaxError, ValueError) as error:
+        raise LabError(f"{path} cannot be read ({error}); mend it, or unset LAB_PAPERS") from error
+    return text.splitlines()[0] if text else path.parent.name
 
 
 def package(paper: str) -> str:
@@ -45,16 +73,35 @@ def names(paper: str) -> list[str]:
     >>> names("transformers")[:3]
     ['transformers/fig2', 'transformers/rates', 'transformers/fig3']
     """
-    return [f"{paper}/{name}" for name in import_module(package(paper)).FIGURES.split()]
+    known = getattr(_imported(package(paper)), "FIGURES", None)
+    return list(entries(paper)) if known is None else [f"{paper}/{name}" for name in known.split()]
 
 
 def entries(paper: str | None = None) -> dict[str, Entry]:
     """All entries by name, in the order of the papers; or those of one paper, and no other paper is imported."""
     if paper is None:
-        return {name: entry for paper in PAPERS for name, entry in entries(paper).items()}
-    of = package(paper)
-    unordered = [entry for name in import_module(of).MODULES for entry in import_module(f"{of}.{name}").ENTRIES]
+        return {name: entry for paper in papers() for name, entry in entries(paper).items()}
+    of = _imported(package(paper))
+    sections = getattr(of, "MODULES", None) or _modules_of(of)
+    modules = [_imported(f"{of.__name__}.{name}") for name in sections]
+    unordered = [entry for module in modules for entry in getattr(module, "ENTRIES", ())]
     return {entry.name: entry for entry in sorted(unordered, key=lambda entry: entry.order)}
+
+
+def _modules_of(package: ModuleType) -> list[str]:
+    """The modules of a user's paper; those of tests are none."""
+    return [one.name for one in iter_modules(package.__path__) if not one.name.startswith("test_")]
+
+
+def _imported(name: str) -> ModuleType:
+    """A module. Raises LabError where it is the user's and has a fault."""
+    try:
+        return import_module(name)
+    except Exception as error:
+        if name.split(".")[2] in PAPERS:
+            raise
+        where = f"line {error.lineno}: " if isinstance(error, SyntaxError) else ""
+        raise LabError(f"{name} of LAB_PAPERS cannot be imported ({where}{type(error).__name__}: {error})") from error
 
 
 def entry(name: str) -> Entry:
@@ -78,17 +125,17 @@ def check_name(name: str) -> str:
 activations/table1? `lab figures` lists all
     """
     paper, _, last = name.partition("/") if isinstance(name, str) else ("", "", "")
-    known = [one for of in ([paper] if paper in PAPERS else PAPERS) for one in names(of)]
+    known = [one for of in ([paper] if paper in papers() else papers()) for one in names(of)]
     if isinstance(name, str) and name in known:
         return name
     said = f"unknown figure {shown(name)}"
-    if paper in PAPERS:
+    if paper in papers():
         of = ", ".join(one.partition("/")[2] for one in known)
         raise ArgumentError(f"{said}; known: {paper}/{of}; `lab figures {paper}` says what they show")
     last = (last or paper).rpartition("/")[2].lower()
     alike = re.compile(rf"{re.escape(last).replace('table', 'tablea?')}[a-z]?")
     meant = [one for one in known if last and alike.fullmatch(one.partition("/")[2].lower())]
-    near = difflib.get_close_matches(paper, PAPERS, 1)  # a misspelt paper
+    near = difflib.get_close_matches(paper, papers(), 1)  # a misspelt paper
     meant = [one for one in meant if one.partition("/")[0] in near] or meant
     if meant:
         these = f"{', '.join(meant[:-1])}{' or ' if meant[1:] else ''}{meant[-1]}"

@@ -11,7 +11,7 @@ from pathlib import Path
 import pandas as pd
 
 from lab.catalogue.figure import find_table, read_table
-from lab.catalogue.registry import ACROSS, PAPERS, entries
+from lab.catalogue.registry import ACROSS, entries, papers
 from lab.catalogue.shipped import RESULTS, shipped_tasks
 from lab.errors import ArgumentError, LabError, check_path, shortened
 from lab.papers.claims import ABSENT, FAILS, HOLDS, ON_STAND_IN, OPEN, UNDECIDED, WORDS, Claim, absent, agreement
@@ -226,7 +226,7 @@ def as_markdown(card: dict[str, list[dict]]) -> str:
     lines = [INTRODUCTION]
     lines.append(f"{total(card['claims'])} {ours} of them are questions of the lab's own, that no paper claims.")
     titles = {name: one.title for name, one in entries().items()}
-    for paper, title in PAPERS.items():
+    for paper, title in papers().items():
         rows = [row for row in card["claims"] if row["entry"].startswith(f"{paper}/")]
         lines.append(f"\n## {title} (`{paper}`)\n\n{total(rows)}")
         for verdict, heading in HEADINGS.items():

@@ -12,6 +12,7 @@ import tyro
 
 from lab.cli.console import readable, reader_left
 from lab.cli.figures import Figure, Figures, Gallery, Scorecard
+from lab.cli.new import New
 from lab.cli.storage import DataCommand, Doctor, StoreCommand
 from lab.cli.training import FineTune, Scale, Search, Sweep, TrainAll
 from lab.errors import ArgumentError, LabError
@@ -20,6 +21,7 @@ from lab.scale import SCALES
 COMMANDS = {
     "figures": Figures,
     "figure": Figure,
+    "new": New,
     "train-all": TrainAll,
     "search": Search,
     "finetune": FineTune,

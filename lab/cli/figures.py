@@ -28,9 +28,9 @@ class Figures:
     def run(self) -> None:
         """Print the list."""
         from lab.catalogue.listing import in_words, listing
-        from lab.catalogue.registry import PAPERS
+        from lab.catalogue.registry import papers
 
-        rows = listing(paper=check_choice("paper", self.paper, PAPERS) if self.paper else None)
+        rows = listing(paper=check_choice("paper", self.paper, papers()) if self.paper else None)
         if self.json:
             print(json.dumps(rows, indent=1))
             return

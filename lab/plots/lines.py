@@ -51,15 +51,15 @@ def method_line(
     **trace,
 ) -> None:
     """Draw a method's line with its marks in the method's colour and symbol; the first line of a method in a figure
-    names it in the legend. trace: as of `line`; what it says replaces what a method has.
+    names it in the legend. size: of the marks; 0: none. trace: as of `line`; what it says replaces what a method has.
     """
     look: dict[str, Any] = {
         "name": method_title(method),
         "legendgroup": method,
         "showlegend": not named(figure, method),
-        "mode": "lines+markers",
-        "marker": {"symbol": METHOD_SYMBOLS[method], "size": size},
     }
+    if size:
+        look |= {"mode": "lines+markers", "marker": {"symbol": METHOD_SYMBOLS[method], "size": size}}
     line(figure, x, y, colour(method), at, width, **look | trace)
 
 

@@ -95,3 +95,16 @@ def plan(scale: str, seeds: int, methods: Sequence[str]) -> list[tuple[dict, Run
         for method in methods
         for spec in runs(scale, family, method, seeds)
     ]
+
+
+# Where the paper is silent, at every scale.
+GUESSES = (
+    "the text that models are trained on, its tokens and the context: BabyLM's ten million words, whose evaluation the"
+    " paper uses; GPT-2's tokens that occur 100 times or more",
+    "steps, batch and learning rate, one rate for all activations; Adam without weight decay; no dropout",
+    "RoBERTa's masks: 15 % of the tokens, as it is published",
+    "Swish is x σ(β x), as in the paper that it cites; the formula that is printed has one x more",
+    "gated layers have two thirds of the width, so that they have as many weights",
+    "the grid and the order of a KAN: 5 and 3, as its authors have them; the paper says 3 and 5, respectively",
+    "BLiMP by the conventions of BabyLM's evaluation in 2023, on all pairs; equal scores count as wrong",
+)

@@ -287,20 +287,17 @@ def table1(table: pd.DataFrame) -> go.Figure:
             _name_rows(figure, methods, row, number)
     if read:
         _draw_phenomena(figure, rows, methods, len(FAMILIES) + 1)
-    set_reading(figure, *_reading(rows, read))
-    return figure
-
-
-def _reading(rows: pd.DataFrame, read: bool) -> list[str]:
     one = rows["seed"].nunique() == 1
-    return [
+    set_reading(
+        figure,
         f"Points: mean over seeds{'.' if one else f', whiskers: {INTERVAL}.'}",
         "Axes of loss and BLiMP do not begin at 0. Training: the fastest seed's time.",
         "GPT-Neo predicts the next token, RoBERTa masked ones: their losses do not compare. Dotted: chance.",
         "Below: BLiMP by phenomenon, in percent, mean over seeds; white is chance."
         if read
         else "BLiMP: the paper's scores alone.",
-    ]
+    )
+    return figure
 
 
 def _draw(figure: go.Figure, rows: pd.DataFrame, column: str, methods: list[str], ink: str, at: Panel) -> None:

@@ -181,21 +181,12 @@ def summary(table: pd.DataFrame) -> str:
     return f"Points above the tuned baseline, with its own function and the best of the others: {'; '.join(words)}."
 
 
-def _diagonal(table: pd.DataFrame) -> list[Verdict]:
-    """What each model gains with the function that was learned in it."""
+def _verdicts(table: pd.DataFrame, same: bool) -> list[Verdict]:
+    """What each model gains with the function that was learned in it (same), or with each function of another."""
     return [
-        Verdict(gain, above=0.0, unit=POINTS, case=model)
+        Verdict(gain, above=0.0, unit=POINTS, case=model if same else f"function of the {source} in the {model}")
         for (model, source), gain in gains(table).items()
-        if source == model
-    ]
-
-
-def _others(table: pd.DataFrame) -> list[Verdict]:
-    """What each model gains with each function of another."""
-    return [
-        Verdict(gain, above=0.0, unit=POINTS, case=f"function of the {source} in the {model}")
-        for (model, source), gain in gains(table).items()
-        if source != model
+        if (source == model) == same
     ]
 
 
@@ -203,19 +194,19 @@ CLAIMS = (
     Claim(
         "own",
         "A function learned in a paper's model improves on its tuned baseline, in one model at least",
-        lambda table: any_of(_diagonal(table)),
+        lambda table: any_of(_verdicts(table, same=True)),
     ),
     Claim(
         "every-own",
         "A function learned in a paper's model improves on its tuned baseline, in every model",
-        lambda table: all_of(_diagonal(table)),
+        lambda table: all_of(_verdicts(table, same=True)),
         decides="HYLA with 3,000 steps of batch 64 on fuzzy logic, where it has left the mean; 12 seeds",
         hours=1.5,
     ),
     Claim(
         "transfer",
         "A function of one paper improves on the tuned baseline of another paper's model",
-        lambda table: any_of(_others(table)),
+        lambda table: any_of(_verdicts(table, same=False)),
         decides="12 seeds, and the answers of both functions to the same test rows",
         hours=0.5,
     ),

@@ -17,6 +17,7 @@ from lab.models.hyper import method
 from lab.papers.claims import Claim, Verdict, all_of
 from lab.papers.entry import Entry, Planned
 from lab.papers.hypernetwork import settings
+from lab.papers.hypernetwork.origin import origin
 from lab.papers.origin import SILENT, Field, Origin
 from lab.papers.runs import POINTS, per_seed
 from lab.papers.tables import Labelled, learned_functions, per_run
@@ -175,7 +176,6 @@ def plot(table: pd.DataFrame, functions: pd.DataFrame) -> go.Figure:
     return figure
 
 
-_SOURCE = {"from": "generated afresh by lab.tasks from each run's seed"}
 _SIZE = {"logic": {"tokens": "task.length"}, "sraven": {"features": "task.features"}}
 _NUMBERS = {  # name → where a run has it
     "layers": "model.layers",
@@ -215,7 +215,7 @@ ENTRIES = (
         summary=summary,
         claims=CLAIMS,
         origin=Origin(
-            lambda scale: [_SOURCE | {"name": task} for task in TITLES],
+            lambda scale: [source for task in TITLES for source in origin(task).data(scale)],
             _facts,
             (
                 "the rate of the knots and where they are; the search starts at ReLU, HYLA's own function",

@@ -13,9 +13,9 @@ import pandas as pd
 from lab.models.hyper import METHODS
 from lab.papers.claims import Claim, Verdict, all_of
 from lab.papers.entry import Entry, Planned
-from lab.papers.hypernetwork.origin import joined, origin
+from lab.papers.hypernetwork.origin import origin
 from lab.papers.hypernetwork.scores import best, finals, paired
-from lab.papers.hypernetwork.settings import FEWER, POINT, logic, sraven
+from lab.papers.hypernetwork.settings import FEWER, GUESSES, POINT, logic, sraven
 from lab.papers.origin import Origin
 from lab.papers.runs import per_seed
 from lab.papers.tables import Labelled
@@ -256,7 +256,11 @@ ENTRIES = (
         plot=table_a1,
         summary=_summary,
         notes=_notes,
-        origin=joined(_origins),
+        origin=Origin(
+            data=lambda scale: [source for part in _origins(scale) for source in part.data(scale)],
+            facts=lambda scale: [fact for part in _origins(scale) for fact in part.facts(scale)],
+            guesses=GUESSES,
+        ),
         seeds={"smoke": 1, "laptop": 3, "overnight": 3, "paper": 3},
         claims=TABLEA1,
         printed=printed_ablations,

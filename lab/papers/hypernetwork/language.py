@@ -23,7 +23,7 @@ from lab.papers.runs import compare_one
 from lab.papers.tables import Labelled, alive
 from lab.plots import go
 from lab.plots.caption import interval_note, set_reading
-from lab.plots.lines import band, line, named
+from lab.plots.lines import band, method_line
 from lab.plots.panels import grid, name_axes, place
 from lab.plots.style import colour, method_title, methods_of
 from lab.spec import AdamWCosine, RunSpec
@@ -126,18 +126,8 @@ def fig6(table: pd.DataFrame) -> go.Figure:
         for name in methods_of(rows):
             stats = over_seeds(rows[rows["method"] == name], "step", "loss")
             band(figure, stats, colour(name), name, at)
-            line(
-                figure,
-                stats.index,
-                stats["mean"],
-                colour(name),
-                at,
-                2.5,
-                name=method_title(name),
-                legendgroup=name,
-                showlegend=not named(figure, name),
-                hovertemplate="step %{x}: %{y:.3f} nats",
-            )
+            hover = "step %{x}: %{y:.3f} nats"
+            method_line(figure, stats.index, stats["mean"], name, at, width=2.5, size=0, hovertemplate=hover)
     name_axes(figure, len(parts), len(parts), "training step", "loss on held-out text (nats a token)")
     set_reading(figure, f"Lines: mean over seeds. {interval_note(table, 'Bands')}")
     return figure

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from operator import attrgetter
 
 from lab.papers.hypernetwork import settings
@@ -57,24 +57,13 @@ def origin(task: str, varied: Sequence[str] = ()) -> Origin:
     return Origin(lambda scale: [source], facts, settings.GUESSES)
 
 
-def joined(parts: Callable[[str], Sequence[Origin]]) -> Origin:
-    """Of an entry that trains on more than one task: parts(scale) are the origins of what it trains at that scale."""
-    return Origin(
-        data=lambda scale: [source for part in parts(scale) for source in part.data(scale)],
-        facts=lambda scale: [fact for part in parts(scale) for fact in part.facts(scale)],
-        guesses=settings.GUESSES,
-    )
-
-
 def _fields(task: str, scale: str) -> Iterator[Field]:
     ours, theirs = (getattr(settings, task)(one) for one in (scale, "paper"))
     for name, (where, source) in (_TASKS[task] | _TRAINING).items():
         yield Field(name, attrgetter(where)(ours), attrgetter(where)(theirs), source, task=task)
     for name, (where, grid) in _GRID.items():
-        value, choice = attrgetter(where)(ours), list(getattr(theirs, grid))
-        if scale == "paper":
-            yield Field(name, choice, choice, TABLE_A3, task=task)
-            continue
+        choice = list(getattr(theirs, grid))
+        value = choice if scale == "paper" else attrgetter(where)(ours)
         swept = "sweep on val at laptop scale" if name == "peak rate" and scale == "laptop" else ""
         if value in choice:
             yield Field(name, value, value, f"{TABLE_A3}: one point of its grid", swept, task=task)

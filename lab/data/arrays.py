@@ -19,7 +19,7 @@ NUMBERS_ROWS = re.compile(
 )
 
 
-def inputs(X: Any, name: str = "X") -> tuple[Tensor | dict[str, Tensor], tuple[str, ...]]:
+def inputs(X: Any, name: str = "X") -> tuple[Tensor | Mapping[str, Tensor], tuple[str, ...]]:
     """X as a tensor (N, …), or several by name; and what was done to it, a line each. name: of X, in messages."""
     if isinstance(X, Mapping):
         if not X or not all(isinstance(key, str) for key in X):

@@ -173,7 +173,7 @@ def _table(
     """A table of the benchmark. number: in OpenML."""
     size = round(rows * columns * 8e-6, 1) if megabytes is None else megabytes
     benchmark = Web(f"{HUB}inria-soda/tabular-benchmark/resolve/main/clf_num/", (f"{name}.csv",), benchmark_table)
-    sources = (OpenML(number, name), benchmark, *SOURCES.get(name, ()))
+    sources: tuple[Source, ...] = (OpenML(number, name), benchmark, *SOURCES.get(name, ()))
     return Dataset(name, about, TableShape(rows, columns), licence, size, sources)
 
 

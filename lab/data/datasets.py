@@ -169,7 +169,7 @@ def listing() -> list[dict]:
         places = (known.installed,) if known.installed else known.sources
         sources = [source.describe() for source in places] or [f"a part of {known.sample_of}"]
         digest = known.digest or (cache.digest(path) if path == cache_path(known) else None)
-        row = {"name": name, "kind": known.kind, "about": known.about, "shape": str(known.shape)}
+        row: dict[str, object] = {"name": name, "kind": known.kind, "about": known.about, "shape": str(known.shape)}
         row |= {"licence": known.licence, "megabytes": known.megabytes, "sources": sources, "sha256": digest}
         rows.append(row | {"here": str(path) if path else None})
     return rows

@@ -258,8 +258,8 @@ def _shared(
 ) -> Iterator[tuple[str, str, np.ndarray]]:
     """Each two splits that have rows in common, or groups, with those."""
     for other, name in combinations(splits, 2):
-        parts = [splits[key] if groups is None else groups[splits[key]] for key in (name, other)]
-        if len(shared := np.intersect1d(*parts)):
+        one, two = (splits[key] if groups is None else groups[splits[key]] for key in (name, other))
+        if len(shared := np.intersect1d(one, two)):
             yield name, other, shared
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from lab.data import datasets, tokens
-from lab.data.tokens import Tokens, Windows
+from lab.data.tokens import Tokens, Vocabulary, Windows
 from lab.errors import check_choice, check_whole
 
 LONGEST = 1 << 16  # tokens of a context
@@ -47,7 +47,7 @@ class Text:
         return tokens.tokenized(self.corpus, self.tokens, self.least)
 
     @property
-    def vocabulary(self) -> tokens.Vocabulary:
+    def vocabulary(self) -> Vocabulary:
         return self.data.vocabulary
 
     def windows(self, split: str) -> Windows:

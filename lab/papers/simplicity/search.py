@@ -93,8 +93,8 @@ def _with_relu(scale: str, seeds: int, **labels) -> list[Planned]:
 
 
 def measure_restarts(runs: Sequence[tuple[dict, Run]]) -> pd.DataFrame:
-    """As `image_sets.accuracies`, with start and rate (of the knots) of a run's restart, and whether it was chosen (on
-    val, by the accuracy of another run)."""
+    """As `images.accuracy.accuracies`, with start and rate (of the knots) of a run's restart, and whether it was chosen
+    (on val, by the accuracy of another run)."""
     rows = []
     for labels, run in runs:
         row = ("", np.nan, False)
@@ -107,8 +107,8 @@ def measure_restarts(runs: Sequence[tuple[dict, Run]]) -> pd.DataFrame:
 
 
 def measure_interpolations(runs: Sequence[tuple[dict, Run]]) -> pd.DataFrame:
-    """As `image_sets.accuracies`, and relu: the correlation of a run's function with ReLU over its control points; NaN
-    of ReLU itself, and of a constant."""
+    """As `images.accuracy.accuracies`, and relu: the correlation of a run's function with ReLU over its control points;
+    NaN of ReLU itself, and of a constant."""
     correlations = []
     for labels, run in runs:
         chosen = next(one for one in restarts(episode_result(run)) if one["chosen"]) if labels["method"] != RELU else {}

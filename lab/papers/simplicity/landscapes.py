@@ -86,9 +86,9 @@ def _of_the_best(measure: OfBest) -> Callable[[pd.DataFrame], Verdict]:
     def verdict(table: pd.DataFrame) -> Verdict:
         verdicts = []
         for _, rows in table.groupby("table", sort=False):
-            readings = {}
+            readings, known = {}, set(rows["method"].unique())
             for best in best_networks(rows):
-                others = [name for name in NETWORKS if name != best and name in set(rows["method"])]
+                others = [name for name in NETWORKS if name != best and name in known]
                 readings[f"of {best}"] = all_of(measure(rows, best, others))
             verdicts.append(on_every_reading(readings))
         return all_of(verdicts)

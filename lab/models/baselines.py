@@ -7,6 +7,7 @@ paper searched with Matlab's Bayesian optimization, over hyper-parameters that i
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -31,11 +32,18 @@ class Baseline:
 
     def __call__(self, x: Tensor) -> Tensor:
         """x (N, D) → (N, O) float32, on the CPU."""
-        return _outputs(self.estimator, self.task, x)
+        rows = x.detach().cpu().numpy()
+        if not self.task.classification:
+            return torch.from_numpy(np.asarray(self.estimator.predict(rows), dtype=np.float32))[:, None]
+        shares = torch.from_numpy(self.estimator.predict_proba(rows)).float()
+        probabilities = torch.zeros(len(rows), self.task.classes)  # 0 for a class that no training row has
+        probabilities[:, torch.from_numpy(self.estimator.classes_)] = shares
+        return probabilities
 
     def accuracy(self, split: TableSplit) -> float:
         """0 to 1; of values, the nearest class id counts."""
-        return _accuracy(self.estimator, self.task, split)
+        right = self.task.answers(self(split.inputs)) == self.task.answers_of_targets(split.targets)
+        return float(right.double().mean())
 
 
 def fit(task: TableTask, kind: str, tries: int = 20, seed: int = 0, task_seed: int = 0) -> Baseline:
@@ -56,23 +64,20 @@ def fit(task: TableTask, kind: str, tries: int = 20, seed: int = 0, task_seed: i
     countable = all(isinstance(values, list) for values in space.values())
     most = len(ParameterGrid(space)) if countable else tries
     drawn = ParameterSampler(space, min(check_whole("tries", tries), most), random_state=check_whole("seed", seed, 0))
-    tried: list[tuple[dict, float]] = []
-    best: tuple[dict, float, Any] | None = None
     inputs, targets = splits["train"].inputs.numpy(), splits["train"].targets.numpy()
+    tried: list[tuple[dict, float]] = []
+    best, highest = None, -1.0
     for settings in drawn:
-        fitted = estimator(**settings).fit(inputs, targets)
-        accuracy = _accuracy(fitted, task, splits["val"])
-        tried.append((settings, accuracy))
-        if best is None or accuracy > best[1]:
-            best = settings, accuracy, fitted
+        fitted = Baseline(task, kind, settings, tried, estimator(**settings).fit(inputs, targets))
+        tried.append((settings, fitted.accuracy(splits["val"])))
+        if best is None or tried[-1][1] > highest:
+            best, highest = fitted, tried[-1][1]
     assert best is not None  # one setting or more is drawn
-    return Baseline(task, kind, best[0], tried, best[2])
+    return best
 
 
 def _family(task: TableTask, kind: str, rows: int, seed: int) -> tuple:
     """What makes an estimator from settings, and the settings to draw from."""
-    from functools import partial
-
     from scipy.stats import loguniform, randint
     from sklearn import ensemble, linear_model, neighbors
 
@@ -83,10 +88,8 @@ def _family(task: TableTask, kind: str, rows: int, seed: int) -> tuple:
         return linear_model.Ridge, {"alpha": loguniform(1e-4, 1e4)}
     if kind == "knn":
         near = [k for k in (1, 2, 3, 5, 7, 10, 15, 20, 30, 50, 75, 100) if k <= rows]
-        return (neighbors.KNeighborsClassifier if classes else neighbors.KNeighborsRegressor), {
-            "n_neighbors": near,
-            "p": [1, 2],
-        }
+        made = neighbors.KNeighborsClassifier if classes else neighbors.KNeighborsRegressor
+        return made, {"n_neighbors": near, "p": [1, 2]}
     if kind == "trees":
         made = ensemble.HistGradientBoostingClassifier if classes else ensemble.HistGradientBoostingRegressor
         return partial(made, early_stopping=False, random_state=seed), {
@@ -97,17 +100,3 @@ def _family(task: TableTask, kind: str, rows: int, seed: int) -> tuple:
             "l2_regularization": loguniform(1e-6, 1e2),
         }
     raise ArgumentError(f"unknown baseline {kind!r}; known: {', '.join(KINDS)}")
-
-
-def _outputs(estimator: Any, task: TableTask, x: Tensor) -> Tensor:
-    rows = x.detach().cpu().numpy()
-    if not task.classification:
-        return torch.from_numpy(np.asarray(estimator.predict(rows), dtype=np.float32))[:, None]
-    probabilities = torch.zeros(len(rows), task.classes)  # a class that no training row has keeps probability 0
-    probabilities[:, torch.from_numpy(estimator.classes_)] = torch.from_numpy(estimator.predict_proba(rows)).float()
-    return probabilities
-
-
-def _accuracy(estimator: Any, task: TableTask, split: TableSplit) -> float:
-    answers = task.answers(_outputs(estimator, task, split.inputs))
-    return float((answers == task.answers_of_targets(split.targets)).double().mean())

@@ -184,7 +184,6 @@ class Block(nn.Module):
         return x + self.mlp(self.norm2(x))
 
     def scores(self, x: Tensor, normalized: bool = True) -> Tensor:
-        """The latent codes of this block's attention, (R, B, H, query, key)."""
         return self.attention.scores(self.norm1(x), normalized)
 
 
@@ -192,14 +191,10 @@ class HyperTransformer(Decoder):
     """R transformers, one a seed, that read vectors and predict at some of them.
 
     spec: shape; its `phi` and `mlp` only say what is asked for, the modules come in as arguments.
-    inputs, outputs, length, positions: width of a token, size of a prediction, number of tokens, the K tokens at which
-        something is predicted; a task of `lab.tasks.stream` has them.
-    seeds: one a run; a run's weights depend on its own seed alone.
+    sizes: of vectors. seeds: one a run; a run's weights depend on its own seed alone.
 
-    >>> from lab.tasks import Logic
-    >>> task = Logic(length=16)
-    >>> model = HyperTransformer(HyperModel(), task.inputs, task.outputs, task.length, task.positions, [0, 1],
-    ...                          phi=nn.Identity(), mlp=nn.GELU())
+    >>> sizes = Sizes("vectors", 5, 1, length=16, positions=(15,))
+    >>> model = HyperTransformer(HyperModel(), sizes, [0, 1], phi=nn.Identity(), mlp=nn.GELU())
     >>> inputs = torch.zeros(2, 3, 16, 5)
     >>> model(inputs).shape  # (runs, batch, positions, outputs)
     torch.Size([2, 3, 1, 1])
@@ -209,26 +204,16 @@ class HyperTransformer(Decoder):
     151009
     """
 
-    def __init__(
-        self,
-        spec: HyperModel,
-        inputs: int,
-        outputs: int,
-        length: int,
-        positions: Sequence[int],
-        seeds: Sequence[int],
-        phi: nn.Module,
-        mlp: nn.Module,
-    ):
+    def __init__(self, spec: HyperModel, sizes: Sizes, seeds: Sequence[int], phi: nn.Module, mlp: nn.Module):
         super().__init__()
         if spec.layers < 1:
             raise ArgumentError(f"layers={spec.layers}: give one or more")
         runs = len(seeds)
-        self.positions = list(positions)
-        self.embedding = Linear(runs, inputs, spec.width)
-        self.blocks = nn.ModuleList(Block(runs, spec, length, phi, mlp) for _ in range(spec.layers))
+        self.positions = list(sizes.positions)
+        self.embedding = Linear(runs, sizes.inputs, spec.width)
+        self.blocks = nn.ModuleList(Block(runs, spec, sizes.length, phi, mlp) for _ in range(spec.layers))
         self.norm = Norm(runs, spec.width, EPSILON)
-        self.head = Linear(runs, spec.width, outputs)
+        self.head = Linear(runs, spec.width, sizes.outputs)
         initialize(self, seeds)
 
     def forward(self, inputs: Tensor, keep: Tensor | None = None) -> Tensor:
@@ -261,7 +246,7 @@ class TokenHyperTransformer(HyperTransformer):
             raise ArgumentError("causal=False: tokens would see those that they predict; give causal=True")
         if spec.dropout:
             raise ArgumentError(f"dropout={spec.dropout}: tasks of tokens train without dropout; give dropout=0.0")
-        super().__init__(spec, sizes.inputs, sizes.outputs, sizes.length, (), seeds, phi, mlp)
+        super().__init__(spec, sizes, seeds, phi, mlp)
 
     def forward(self, tokens: Tensor, positions: Tensor | None = None) -> Tensor:
         """As `Transformer.forward`: logits (R, B, T, V), or (R, B, K, V) at positions (R, B, K)."""
@@ -271,7 +256,6 @@ class TokenHyperTransformer(HyperTransformer):
         return self.head(self.norm(at_positions(x, positions)))
 
     def embed(self, inputs: Tensor) -> Tensor:
-        """Tokens (R, B, T) → (R, B, T, C)."""
         return super().embed(nn.functional.one_hot(inputs, self.embedding.weight.shape[1]))
 
 

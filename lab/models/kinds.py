@@ -42,7 +42,6 @@ class Columns(nn.Module):
         self.model = model
 
     def forward(self, x: Tensor) -> Tensor:
-        """Each column is a token."""
         return self.model(x[..., None])[:, :, 0]
 
     def attention_scores(self, x: Tensor, normalized: bool = True) -> list[Tensor]:
@@ -84,7 +83,7 @@ def _(model: HyperModel, sizes: Sizes, specs: Sequence[RunSpec], modules: Sequen
         if model.dropout:
             raise ArgumentError(f"dropout={model.dropout}: tables train without dropout; give dropout=0.0")
         return Columns(build(model, as_vectors(sizes), specs, modules))
-    return HyperTransformer(model, sizes.inputs, sizes.outputs, sizes.length, sizes.positions, seeds, phi, mlp)
+    return HyperTransformer(model, sizes, seeds, phi, mlp)
 
 
 @build.register(Perceptron)

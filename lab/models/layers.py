@@ -45,7 +45,6 @@ class Linear(Layer):
         self.bias = nn.Parameter(torch.empty(runs, 1, outputs)) if bias else None
 
     def forward(self, x: Tensor) -> Tensor:
-        """Affine map of the last axis, run by run."""
         if x.ndim < 3:
             cure = "and the first axis is that of models side by side: give X[None]"
             raise ArgumentError(f"inputs have shape {tuple(x.shape)}, {cure}")
@@ -55,7 +54,7 @@ class Linear(Layer):
 
 
 class Norm(Layer):
-    """Layer normalization over the last axis; weight and, unless bias is False, bias (R, C), one pair a run."""
+    """Layer normalization of x (R, …, C) over C; weight and, unless bias is False, bias (R, C), one pair a run."""
 
     def __init__(self, runs: int, width: int, epsilon: float = 1e-5, bias: bool = True):
         super().__init__()
@@ -64,7 +63,6 @@ class Norm(Layer):
         self.bias = nn.Parameter(torch.empty(runs, width)) if bias else None
 
     def forward(self, x: Tensor) -> Tensor:
-        """x (R, …, C) → the same shape, mean 0 and variance 1 over C before weight and bias."""
         if len(x) == 1:  # one run: torch's fused affine form
             bias = None if self.bias is None else self.bias[0]
             return F.layer_norm(x, x.shape[-1:], self.weight[0], bias, self.epsilon)
@@ -76,14 +74,13 @@ class Norm(Layer):
 
 
 class Embedding(Layer):
-    """A table (R, V, C) for each run."""
+    """index (R, …) int64 → (R, …, C): a table, weight (R, V, C), for each run."""
 
     def __init__(self, runs: int, entries: int, width: int):
         super().__init__()
         self.weight = nn.Parameter(torch.empty(runs, entries, width))
 
     def forward(self, index: Tensor) -> Tensor:
-        """index (R, …) int64 → (R, …, C)."""
         runs, entries, width = self.weight.shape
         offset = torch.arange(runs, device=index.device).mul_(entries).view(-1, *[1] * (index.dim() - 1))
         return F.embedding(index + offset, self.weight.view(runs * entries, width))
@@ -102,7 +99,6 @@ class FeedForward(nn.Module):
         self.up, self.down = Linear(runs, width, hidden, bias), Linear(runs, hidden, width, bias)
 
     def forward(self, x: Tensor) -> Tensor:
-        """Each token by itself."""
         return self.down(self.phi(self.up(x)))
 
 
@@ -136,7 +132,6 @@ class Experts(nn.Module):
         return logits.masked_fill(outside, -torch.inf).softmax(-1)
 
     def forward(self, x: Tensor) -> Tensor:
-        """Each token by itself."""
         hidden = self.phi(self.up(x)).unflatten(-1, (-1, self.hidden))  # (R, …, experts, hidden)
         return self.down((hidden * self.gates(x)[..., None]).flatten(-2))
 
@@ -155,7 +150,6 @@ class Canon(Layer):
         self.weight = nn.Parameter(torch.empty(runs, KERNEL, width))
 
     def forward(self, x: Tensor) -> Tensor:
-        """Add to each token a weighted sum of itself and the three before it."""
         # torch.func and torch.compile look into formulas, not into functions that bring their own gradient
         if torch.compiler.is_compiling() or torch._C._are_functorch_transforms_active():
             return canon_formula(x, self.weight)
@@ -321,7 +315,6 @@ class Decoder(nn.Module):
         return self.embedding.runs
 
     def embed(self, inputs: Tensor) -> Tensor:
-        """Inputs (R, B, T, …) → (R, B, T, C)."""
         return self.embedding(inputs)
 
     def attention_scores(self, inputs: Tensor, normalized: bool = True) -> list[Tensor]:

@@ -56,7 +56,6 @@ class MLP(nn.Module):
 
     @property
     def runs(self) -> int:
-        """R, models side by side."""
         return self.layers[0].runs
 
     @torch.no_grad()
@@ -71,7 +70,6 @@ class MLP(nn.Module):
                 layer.bias[run] = bias.uniform_(-scale / math.sqrt(fan), scale / math.sqrt(fan), generator=generator)
 
     def forward(self, x: Tensor) -> Tensor:
-        """The output of the last layer."""
         return self._affine(-1, self._hidden(x)[0])
 
     def received(self, x: Tensor) -> list[Tensor]:
@@ -115,7 +113,6 @@ class InputFunctions(nn.Module):
         self.phi = Spline(values.reshape(-1, values.shape[-1]), low, high, learnable)  # every function is a "run" here
 
     def forward(self, x: Tensor) -> Tensor:
-        """Each dimension through its function."""
         if self.shared:
             return self.phi(x.movedim(-1, 0).contiguous()).movedim(0, -1).contiguous()
         columns = x.mT.reshape(-1, x.shape[1])  # (R·D, B)

@@ -64,11 +64,9 @@ class RotaryHyperModel:
 
     @property
     def parts(self) -> dict[str, Part]:
-        """Its non-linearities by name."""
         return {"phi": self.phi, "mlp": self.mlp}
 
     def activation_memory(self, length: int) -> float:
-        """As in `ModelSpec`."""
         return self.width
 
 
@@ -90,9 +88,8 @@ class RotaryHyperAttention(nn.Module):
         check_choice("normalization", spec.normalization, NORMALIZATIONS)
         check_choice("network", spec.network, NETWORKS)
         if spec.head_width % 2:
-            raise ArgumentError(
-                f"head_width={spec.head_width}: rotary positions turn pairs of channels; give an even one"
-            )
+            cure = "rotary positions turn pairs of channels; give an even one"
+            raise ArgumentError(f"head_width={spec.head_width}: {cure}")
         self.heads, self.normalization, self.network, self.phi = spec.heads, spec.normalization, spec.network, phi
         inner = spec.heads * spec.head_width
         self.query, self.key, self.value = (Linear(runs, spec.width, inner, bias=False) for _ in range(3))
@@ -101,7 +98,6 @@ class RotaryHyperAttention(nn.Module):
             self.register_buffer(name, part.float(), persistent=False)
 
     def forward(self, x: Tensor) -> Tensor:
-        """Attention of every token over itself and the tokens before it."""
         q, k = self._queries_and_keys(x)
         v = split_heads(self.value(x), self.heads)
         if self.network == "pair" or self.normalization == "rms_head":
@@ -171,12 +167,10 @@ class Block(nn.Module):
         self.mlp = FeedForward(runs, spec.width, spec.mlp_width, mlp, bias=False)
 
     def forward(self, x: Tensor) -> Tensor:
-        """x (R, B, T, C) → the same shape."""
         x = x + self.attention(self.norm1(x))
         return x + self.mlp(self.norm2(x))
 
     def scores(self, x: Tensor, normalized: bool = True) -> Tensor:
-        """The latent codes of this block's attention, (R, B, H, query, key)."""
         return self.attention.scores(self.norm1(x), normalized)
 
 

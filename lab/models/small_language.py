@@ -50,7 +50,6 @@ class Slot(nn.Module):
     phi: nn.Module
 
     def forward(self, x: Tensor) -> Tensor:
-        """φ of every number."""
         return self.phi(x)
 
 
@@ -94,7 +93,6 @@ class SmallLanguageModel:
         return self.inner
 
     def activation_memory(self, length: int) -> float:
-        """As in `ModelSpec`."""
         return self.width * (self.grid + self.order if self.activation == KAN else 1)
 
 
@@ -155,7 +153,6 @@ class Roberta(nn.Module):
 
     @property
     def feed_forward(self) -> list[tuple[tuple[nn.Module, str], tuple[nn.Module, str]]]:
-        """As of `GPTNeo`."""
         layers = self.net.roberta.encoder.layer
         return [((layer.intermediate, "dense"), (layer.output, "dense")) for layer in layers]
 
@@ -184,23 +181,19 @@ def one(spec: SmallLanguageModel, sizes: Sizes, seed: int, phi: nn.Module | None
 
 def _equip(model: GPTNeo | Roberta, spec: SmallLanguageModel, phi: nn.Module | None) -> None:
     """Put the activation in, and the layers that it needs."""
-    if phi is not None:
-        for place in swap(model, PLACES[spec.family], Slot()):
-            model.get_submodule(place).phi = phi  # not a copy
-        return
-    name, hidden = cast(str, spec.activation), spec.hidden
-    if name == KAN:
-        for (first, up), (second, down) in model.feed_forward:
-            setattr(first, up, KANLinear(spec.width, hidden, spec.grid, spec.order))
-            setattr(second, down, KANLinear(hidden, spec.width, spec.grid, spec.order))
-        swap(model, PLACES[spec.family], nn.Identity())
-        return
-    if name in GATED:
-        for (first, up), _ in model.feed_forward:
-            layer = nn.Linear(spec.width, 2 * hidden)
+    make = {KAN: lambda channels: nn.Identity(), **ACTIVATIONS}
+    activation = Slot() if phi is not None else make[cast(str, spec.activation)](spec.hidden)
+    for (first, up), (second, down) in model.feed_forward:
+        if spec.activation == KAN:
+            setattr(first, up, KANLinear(spec.width, spec.hidden, spec.grid, spec.order))
+            setattr(second, down, KANLinear(spec.hidden, spec.width, spec.grid, spec.order))
+        elif spec.activation in GATED:
+            layer = nn.Linear(spec.width, 2 * spec.hidden)
             cast(Any, model.net)._init_weights(layer)
             setattr(first, up, layer)
-    swap(model, PLACES[spec.family], ACTIVATIONS[name](hidden))
+    for place in swap(model, PLACES[spec.family], activation):
+        if phi is not None:
+            model.get_submodule(place).phi = phi  # not a copy
 
 
 def learned(model: Stacked) -> list[dict[str, Tensor]]:
@@ -222,8 +215,7 @@ def learned(model: Stacked) -> list[dict[str, Tensor]]:
 def _(
     model: SmallLanguageModel, sizes: Sizes, specs: Sequence[RunSpec], modules: Sequence[nn.Module | None]
 ) -> nn.Module:
-    wanted = FORMS[model.family]
-    if sizes.form != wanted:
+    if sizes.form != (wanted := FORMS[model.family]):
         raise ArgumentError(f"a {model.family} reads {wanted}, and this task has {sizes.form}; choose another family")
     phi = modules[0] if modules else None
     return Stacked([one(model, sizes, spec.seed, phi) for spec in specs], phi)
@@ -274,17 +266,12 @@ class Stacked(nn.Module):
     def forward(self, *given: Tensor | None) -> Tensor:
         """What each run's model gives for its part of the inputs; None stays None."""
         parameters = {name: parameter.unbind() for name, parameter in _named(self.model) if name not in self.common}
-        return torch.stack(
-            [
-                functional_call(
-                    self.model,
-                    {name: parts[run] for name, parts in parameters.items()},
-                    tuple(None if part is None else part[run] for part in given),
-                    tie_weights=False,
-                )
-                for run in range(self.runs)
-            ]
-        )
+        outputs = []
+        for run in range(self.runs):
+            weights = {name: parts[run] for name, parts in parameters.items()}
+            inputs = tuple(None if part is None else part[run] for part in given)
+            outputs.append(functional_call(self.model, weights, inputs, tie_weights=False))
+        return torch.stack(outputs)
 
 
 def _named(model: nn.Module) -> Iterator[tuple[str, nn.Parameter]]:

@@ -50,11 +50,9 @@ class SpeedrunModel:
 
     @property
     def parts(self) -> dict[str, Part]:
-        """Its non-linearity by name."""
         return {"mlp": self.mlp}
 
     def activation_memory(self, length: int) -> float:
-        """As in `ModelSpec`."""
         return self.width
 
 
@@ -92,7 +90,6 @@ class Block(nn.Module):
         self.mix = nn.Parameter(torch.empty(runs, 2))  # of the stream and of the embedding
 
     def forward(self, x: Tensor, embedded: Tensor, mask: Tensor | None) -> Tensor:
-        """x, embedded (R, B, T, C) → the same shape."""
         x = of_run(self.mix[:, 0], x) * x + of_run(self.mix[:, 1], x) * embedded
         x = x + self.attention(norm(x), mask)
         return x + self.down(self.phi(self.up(norm(x))))
@@ -120,7 +117,6 @@ class SpeedrunTransformer(nn.Module):
 
     @property
     def runs(self) -> int:
-        """R, models side by side."""
         return self.embedding.runs
 
     def forward(self, tokens: Tensor, positions: Tensor | None = None) -> Tensor:

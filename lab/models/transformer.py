@@ -82,7 +82,6 @@ class Attention(nn.Module):
         self.register_buffer("causal", torch.ones(pairs, pairs).tril(), persistent=False)
 
     def forward(self, x: Tensor) -> Tensor:
-        """Attention of every token over itself and the tokens before it."""
         q, k, v = self._project(x)
         if self.phi is None:
             y = self._softmax(q, k, v) if self.weighting == "softmax" else self._weights(q, k) @ v
@@ -164,7 +163,6 @@ class Block(nn.Module):
         self.canon = nn.ModuleList(Canon(runs, w) for w in widths)  # A, C, D; B is inside the attention
 
     def forward(self, x: Tensor) -> Tensor:
-        """x (R, B, T, C) → the same shape."""
         before, inside, hidden = self.canon or (nn.Identity(),) * 3
         x = self.norm1(x + self.attention(before(x)))
         h = hidden(self.up(inside(x)))
@@ -174,7 +172,6 @@ class Block(nn.Module):
         return self.norm2(x + self.down(self.phi(h)))
 
     def scores(self, x: Tensor, normalized: bool = True) -> Tensor:
-        """What the attention of this block weighs tokens with, (R, B, heads, query, key)."""
         return self.attention.scores(self.canon[0](x) if self.canon else x, normalized)
 
 

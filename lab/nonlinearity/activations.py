@@ -1,4 +1,9 @@
-"""The activations that a torch model has: where each stands, and how to name them to a user."""
+"""The activations that a torch model has: where each stands, and how to name them to a user.
+
+Some are no submodules: functions that the code of a model's own classes calls (F.relu), modules that it makes in
+`forward`, modules in plain lists; and the code never reads some submodules. Code is read, not run: what stands in it
+may be called or not. `lab.compare`, which has examples, records a forward pass instead.
+"""
 
 from __future__ import annotations
 
@@ -18,11 +23,13 @@ from torch import nn
 
 from lab.nonlinearity.functions import NAMES
 
-FUNCTION_NAMES = {*NAMES, "leaky_relu"}
-FUNCTIONS = [
-    getattr(place, name) for place in (torch.nn.functional, torch) for name in FUNCTION_NAMES if hasattr(place, name)
-]
+HOMES = (nn.functional, torch)  # of functions
+FUNCTIONS = [getattr(home, name) for home in HOMES for name in {*NAMES, "leaky_relu"} if hasattr(home, name)]
 NOT_SCALAR = (nn.MultiheadAttention, nn.Softmax, nn.Softmax2d, nn.LogSoftmax, nn.Softmin, nn.GLU)
+SHOWN = 2  # names of each kind in an error's line
+KEEP = "let the model keep a module (self.act = torch.nn.GELU()) and call that"
+UNKNOWN = object()
+DYNAMIC = {"getattr", "_modules", "children", "named_children", "modules", "named_modules", "__dict__", "vars"}
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,6 +40,10 @@ class Place:
     parent: nn.Module
     attribute: str
     activation: nn.Module | Callable
+
+    @property
+    def is_module(self) -> bool:
+        return isinstance(self.activation, nn.Module)
 
 
 def places_in(module: nn.Module, path: str = "") -> Iterator[Place]:
@@ -52,7 +63,7 @@ def is_activation(module: nn.Module | Callable) -> bool:
         return one_of(module, FUNCTIONS)
     code, custom = getattr(type(module).forward, "__code__", None), not type(module).__module__.startswith("torch.")
     holds = has_state(module) or any(True for _ in module.children())
-    return is_known(module) or (custom and not holds and code is not None and code.co_argcount == 2)
+    return is_elementwise(module) or (custom and not holds and code is not None and code.co_argcount == 2)
 
 
 def kind_named(name: str) -> str | None:
@@ -80,15 +91,13 @@ def has_state(module: nn.Module) -> bool:
     return any(True for _ in module.parameters()) or any(True for _ in module.buffers())
 
 
-def is_elementwise(module: nn.Module | Callable) -> bool:
-    """Whether this is known to be an activation that treats each number by itself."""
-    return is_known(module) if isinstance(module, nn.Module) else one_of(module, FUNCTIONS)
-
-
-def is_known(module: nn.Module) -> bool:
-    """Whether this is an activation by what its class is: one of torch, of transformers or of the lab."""
-    home = type(module).__module__
-    from_torch = home == nn.GELU.__module__ and not isinstance(module, NOT_SCALAR)
+def is_elementwise(activation: nn.Module | Callable) -> bool:
+    """Whether this is known to be an activation that treats each number by itself: a function of torch, or a module by
+    what its class is, one of torch, of transformers or of the lab."""
+    if not isinstance(activation, nn.Module):
+        return one_of(activation, FUNCTIONS)
+    home = type(activation).__module__
+    from_torch = home == nn.GELU.__module__ and not isinstance(activation, NOT_SCALAR)
     return from_torch or home == "transformers.activations" or home.startswith(__package__)
 
 
@@ -108,12 +117,6 @@ def class_of(function: Callable) -> type[nn.Module] | None:
     name = getattr(function_behind(function), "__name__", "")
     kind = NAMES.get(name.replace("_", "")) if one_of(function, FUNCTIONS) else None
     return kind if kind is not None and hasattr(nn, kind.__name__) else None
-
-
-SHOWN = 2  # names of each kind in an error's line
-KEEP = "let the model keep a module (self.act = torch.nn.GELU()) and call that"
-UNKNOWN = object()
-DYNAMIC = {"getattr", "_modules", "children", "named_children", "modules", "named_modules", "__dict__", "vars"}
 
 
 @dataclass(frozen=True)
@@ -283,7 +286,7 @@ def _content(cell: Any) -> Any:
 
 
 def _of_torch(value: Callable) -> bool:
-    return any(getattr(place, getattr(value, "__name__", ""), None) is value for place in (torch, nn.functional))
+    return any(getattr(home, getattr(value, "__name__", ""), None) is value for home in HOMES)
 
 
 def _attribute(value: Any, name: str) -> Any:
@@ -327,21 +330,16 @@ def what_there_is(model: nn.Module) -> str:
     if names:
         patterns = [f"'*{attribute}'" for attribute in attributes if not attribute.isdigit()][:SHOWN]
         advice = f"; they can be named by a pattern: {' or '.join(patterns)}" if patterns else ""
-        return f"its activations are {'; '.join(map(_listed, names.keys(), names.values()))}{advice}"
+        more = {kind: f" and {len(of) - SHOWN} more" if len(of) > SHOWN else "" for kind, of in names.items()}
+        kinds = [f"{kind} ({', '.join(of[:SHOWN])}{more[kind]})" for kind, of in names.items()]
+        return f"its activations are {'; '.join(kinds)}{advice}"
     if activations := activations_in_code(model):
         said = ", ".join(dict.fromkeys(one.words for one in activations))
         return f"it has no activation modules: {said}, and that cannot be replaced from outside; {KEEP}"
     return "it has no activations"
 
 
-def _kind(module: nn.Module | Callable) -> str:
-    if isinstance(module, nn.Module):
-        return f"{type(module).__module__}.{type(module).__name__}"
-    function = function_behind(module)
-    assert function is not None  # one of FUNCTIONS
-    return f"the function {function.__name__}"
-
-
-def _listed(kind: str, names: list[str]) -> str:
-    more = f" and {len(names) - SHOWN} more" if len(names) > SHOWN else ""
-    return f"{kind} ({', '.join(names[:SHOWN])}{more})"
+def _kind(activation: nn.Module | Callable) -> str:
+    if isinstance(activation, nn.Module):
+        return f"{type(activation).__module__}.{type(activation).__name__}"
+    return f"the function {getattr(function_behind(activation), '__name__', '')}"

@@ -33,11 +33,9 @@ class ChannelSpline(Spline):
 
     @property
     def channels(self) -> int:
-        """How many functions there are."""
         return len(self.values)
 
     def forward(self, x: Tensor) -> Tensor:
-        """φ_c(x), shape and dtype of `x`."""
         if not isinstance(x, Proxy):  # as in `Spline.forward`
             check_axis(x, self.dim, self.channels)
         return self._evaluated(x.movedim(self.dim, 0).contiguous()).movedim(0, self.dim)
@@ -55,7 +53,6 @@ class ChannelSpline(Spline):
         return numbers.view(-1, *[1] * (x.dim() - 1 - self.dim % x.dim()))
 
     def extra_repr(self) -> str:
-        """As `Spline`, with the axis."""
         return f"{super().extra_repr()}, dim={self.dim}"
 
 
@@ -83,7 +80,6 @@ class LazyChannelSpline(nn.modules.lazy.LazyModuleMixin, ChannelSpline):
                 self.values.copy_(self.first.to(self.values))
 
     def extra_repr(self) -> str:
-        """Before the first call."""
         return f"{len(self.first)} knots a channel on [{self.low:g}, {self.high:g}], dim={self.dim}"
 
 

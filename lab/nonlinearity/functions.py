@@ -29,7 +29,6 @@ class ReLU2(nn.Module):
     """
 
     def forward(self, x: Tensor) -> Tensor:
-        """Each number by itself."""
         return x.relu().square()
 
 
@@ -43,7 +42,6 @@ class Sinc(nn.Module):
     """
 
     def forward(self, x: Tensor) -> Tensor:
-        """Each number by itself."""
         return torch.sinc(x)
 
 
@@ -55,7 +53,6 @@ class Gaussian(nn.Module):
     """
 
     def forward(self, x: Tensor) -> Tensor:
-        """Each number by itself."""
         return (-x.square()).exp()
 
 
@@ -71,11 +68,9 @@ class Called(nn.Module):
         self.function = function
 
     def forward(self, x: Tensor) -> Tensor:
-        """Its value."""
         return self.function(x)
 
     def extra_repr(self) -> str:
-        """The function's name."""
         return getattr(self.function, "__name__", type(self.function).__name__)
 
 
@@ -97,6 +92,21 @@ def named(name: str) -> nn.Module:
     return NAMES[name]()
 
 
+def name_of(given: nn.Module | Callable) -> str | None:
+    """The name of a module, with its default settings, or of a function of torch; None for all others.
+
+    >>> name_of(nn.GELU()), name_of(nn.GELU("tanh")), name_of(torch.relu)
+    ('gelu', None, 'relu')
+    """
+    for name, kind in NAMES.items():
+        if isinstance(given, nn.Module):
+            if type(given) is kind and repr(given) == repr(kind()):
+                return name
+        elif any(getattr(home, name, None) is given for home in (torch, nn.functional)):
+            return name
+    return None
+
+
 def check_elementwise(f: Compute, x: Tensor, name: str = "f") -> None:
     """Raise ArgumentError where f(x) differs at a second call, or at points that stay while others change.
 
@@ -109,30 +119,26 @@ def check_elementwise(f: Compute, x: Tensor, name: str = "f") -> None:
     Traceback (most recent call last):
     lab.errors.ArgumentError: f is not a function of one number: its value at a point depends on the other points; ...
     """
-    if draws(f, x):
+    if _draws(f, x):
         raise ArgumentError(f"{name} {RANDOM}")
-    if mixes(f, x):
+    if _mixes(f, x):
         raise ArgumentError(f"{name} {MIXING}")
 
 
-def draws(f: Compute, x: Tensor) -> bool:
-    """Whether f(x) differs at a second call, as noise and dropout do.
-
-    >>> draws(torch.rand_like, torch.linspace(-1, 1, 5))
-    True
-    """
+def _draws(f: Compute, x: Tensor) -> bool:
+    """Whether f(x) differs at a second call, as noise and dropout do."""
     return not _same(_value(f, x), _value(f, x))
 
 
-def mixes(f: Compute, x: Tensor) -> bool:
+def _mixes(f: Compute, x: Tensor) -> bool:
     """Whether f(x) differs at points that stay while others change, or has another shape than x.
 
-    >>> mixes(lambda x: x.cumsum(0), torch.linspace(-1, 1, 5))
-    True
+    Some points of the first half stay, no two of which are neighbours on an axis. Those that change are the ends among
+    others, so that sums, largest values, orders and neighbours all change.
     """
-    first = _value(f, x)
-    stays = _staying(x.numel()).view(x.shape)
-    middle = x.reshape(-1)[x.numel() // 2]
+    index = torch.arange(x.numel())
+    stays = ((index % 4 == 1) & (index < max(2, x.numel() // 2))).view(x.shape)
+    first, middle = _value(f, x), x.reshape(-1)[x.numel() // 2]
     other = _value(f, torch.where(stays, x, middle))
     return first.shape != x.shape or other.shape != x.shape or not _same(first[stays], other[stays])
 
@@ -147,18 +153,9 @@ def check_unmixed(f: Compute, name: str) -> None:
         except Exception:  # the user's code, which may need other shapes, types or devices
             continue
         if fits:
-            if not draws(f, x) and mixes(f, x):
+            if not _draws(f, x) and _mixes(f, x):
                 raise ArgumentError(f"{name} {MIXING}")
             return
-
-
-def _staying(count: int) -> Tensor:
-    """Which of so many points stay, (count,) bool: some of the first half, no two of which are neighbours on an axis.
-
-    Those that change are the ends among others, so that sums, largest values, orders and neighbours all change.
-    """
-    index = torch.arange(count)
-    return (index % 4 == 1) & (index < max(2, count // 2))
 
 
 def _value(f: Compute, x: Tensor) -> Tensor:

@@ -159,27 +159,15 @@ def _sum(grad: Tensor, x: Tensor, table: Tensor, sizes: tuple, grid: tuple, gx: 
     (runs, count), (n, width) = sizes, (grid[0], WIDTH.value)
     rows = max(16, triton.next_power_of_2(triton.cdiv(n, width)))  # tl.dot wants 16 at least
     blocks = triton.cdiv(count, SUMMED)
-    programs = min(blocks, max(1, PROGRAMS * _multiprocessors(x) // runs))
+    processors = torch.cuda.get_device_properties(x.device).multi_processor_count if x.is_cuda else 1
+    programs = min(blocks, max(1, PROGRAMS * processors // runs))
     partial = torch.empty(runs, programs, rows, 2 * width, device=x.device)
     steps = triton.cdiv(blocks, programs)
+    tensors = x, grad, table, x if gx is None else gx, partial
+    options = {"OF_X": gx is not None, "SLOPE": slope, "ROWS": rows, "BLOCK": SUMMED} | OPTIONS
+    options["PRECISION"] = "tf32x3" if x.dtype == torch.float32 else "tf32"
     with _on(x):
-        _backward_knots[(runs * programs,)](
-            x,
-            grad,
-            table,
-            x if gx is None else gx,
-            partial,
-            count,
-            steps,
-            programs,
-            *grid,
-            OF_X=gx is not None,
-            SLOPE=slope,
-            ROWS=rows,
-            BLOCK=SUMMED,
-            PRECISION="tf32x3" if x.dtype == torch.float32 else "tf32",
-            **OPTIONS,
-        )
+        _backward_knots[(runs * programs,)](*tensors, count, steps, programs, *grid, **options)
     left, right = partial.sum(1, dtype=torch.float64).unflatten(-1, (2, width)).unbind(-2)
     left, right = left.flatten(1), right.flatten(1)
     left[:, 1:] += right[:, :-1]
@@ -191,10 +179,6 @@ def _ready(x: Tensor, values: Tensor, low: float, high: float) -> tuple[Tensor, 
     runs, n = 1 if values.dim() == 1 else len(values), values.shape[-1]
     grid = (n, 0 if values.dim() == 1 else n, low, (n - 1) / (high - low))
     return x.contiguous(), values.float().contiguous(), (runs, x.numel() // runs), grid
-
-
-def _multiprocessors(x: Tensor) -> int:
-    return torch.cuda.get_device_properties(x.device).multi_processor_count if x.is_cuda else 1
 
 
 def _on(x: Tensor):

@@ -14,7 +14,7 @@ from torch import Tensor, nn
 
 
 class PReLU(nn.Module):
-    """max(0, x) + a min(0, x); a (channels,), 0.25 at the start, as in torch.
+    """max(0, x) + a min(0, x); x (…, channels), a (channels,), 0.25 at the start, as in torch.
 
     >>> PReLU(2)(torch.tensor([-4.0, 4.0]))
     tensor([-1.,  4.], grad_fn=<AddBackward0>)
@@ -25,12 +25,11 @@ class PReLU(nn.Module):
         self.slope = nn.Parameter(torch.full((channels,), 0.25))
 
     def forward(self, x: Tensor) -> Tensor:
-        """x (…, channels)."""
         return x.clamp(min=0) + self.slope * x.clamp(max=0)
 
 
 class Swish(nn.Module):
-    """x σ(β x) (Ramachandran et al. 2017); β (channels,), 1 at the start: SiLU.
+    """x σ(β x) (Ramachandran et al. 2017); x (…, channels), β (channels,), 1 at the start: SiLU.
 
     printed=True: x · silu(β x), as the activations paper prints it, which has one x more than Ramachandran's; its poor
     scores may come of that. Which one was trained is not known.
@@ -44,40 +43,37 @@ class Swish(nn.Module):
         self.beta, self.printed = nn.Parameter(torch.ones(channels)), printed
 
     def forward(self, x: Tensor) -> Tensor:
-        """x (…, channels)."""
         return x * F.silu(self.beta * x) if self.printed else x * torch.sigmoid(self.beta * x)
 
 
 class ScaledGELU(nn.Module):
-    """β GELU(x), with the approximation by tanh: the paper's learnable GELU. β (channels,), 1 at the start."""
+    """β GELU(x), with the approximation by tanh: the paper's learnable GELU. x (…, channels), β (channels,), 1 at the
+    start."""
 
     def __init__(self, channels: int):
         super().__init__()
         self.beta = nn.Parameter(torch.ones(channels))
 
     def forward(self, x: Tensor) -> Tensor:
-        """x (…, channels)."""
         return self.beta * F.gelu(x, approximate="tanh")
 
 
 class GEGLU(nn.Module):
-    """x GELU(gate), x and gate the two halves of the channels (Shazeer 2020; Listing 1)."""
+    """(…, 2 channels) → (…, channels): x GELU(gate), the two halves of the channels (Shazeer 2020; Listing 1)."""
 
     def forward(self, x: Tensor) -> Tensor:
-        """x (…, 2 channels) → (…, channels)."""
         x, gate = x.chunk(2, -1)
         return x * F.gelu(gate, approximate="tanh")
 
 
 class ScaledGEGLU(nn.Module):
-    """x β GELU(gate) (Listing 2); β (channels,), 1 at the start."""
+    """(…, 2 channels) → (…, channels): x β GELU(gate) (Listing 2); β (channels,), 1 at the start."""
 
     def __init__(self, channels: int):
         super().__init__()
         self.beta = nn.Parameter(torch.ones(channels))
 
     def forward(self, x: Tensor) -> Tensor:
-        """x (…, 2 channels) → (…, channels)."""
         x, gate = x.chunk(2, -1)
         return x * self.beta * F.gelu(gate, approximate="tanh")
 
@@ -121,7 +117,6 @@ class KANLinear(nn.Module):
         self.coefficients.copy_(coefficients.T.view(outputs, inputs, -1))
 
     def forward(self, x: Tensor) -> Tensor:
-        """Every function on its edge, summed over the inputs."""
         splines = bases(x, self.knots.to(x.dtype), self.order).flatten(-2)
         return F.linear(F.silu(x), self.base) + F.linear(
             splines, (self.coefficients * self.scale[..., None]).flatten(1)

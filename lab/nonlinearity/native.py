@@ -150,7 +150,6 @@ def loaded(name: str, sources: Sequence[Path], functions: Mapping[str, list]) ->
 
 @functools.lru_cache(maxsize=1)
 def _loaded() -> tuple[ctypes.CDLL | None, str]:
-    """The kernel, or None and the reason."""
     pointer, size, number, real = ctypes.c_void_p, ctypes.c_int64, ctypes.c_int, ctypes.c_double
     grid: list[Any] = [size] * 4 + [number] * 2 + [real] * 2
     functions: dict[str, list[Any]] = {}
@@ -224,41 +223,29 @@ def forward(x: Tensor, values: Tensor, low: float, high: float) -> Tensor:
     """As `formula.forward`."""
     inside, table = _ready(x, values)
     y = torch.empty_like(inside)
-    _call("forward", inside, table, low, high, inside.data_ptr(), table.data_ptr(), y.data_ptr())
+    _call("forward", Cut(inside, table), inside, table, low, high, inside.data_ptr(), table.data_ptr(), y.data_ptr())
     return y if y.dtype == x.dtype else y.to(x.dtype)
 
 
-def backward(grad: Tensor, x: Tensor, values: Tensor, low: float, high: float, of_x: bool, of_values: bool):
-    """As `formula.backward`; knot gradients are summed in double precision."""
+def backward(
+    grad: Tensor, x: Tensor, values: Tensor, low: float, high: float, of_x: bool, of_values: bool, slope: bool = False
+) -> tuple[Tensor | None, Tensor | None]:
+    """As `formula.backward`, knot gradients summed in double precision; with `slope` as `formula.slope_backward`."""
     inside, table = _ready(x, values)
-    grad = grad.to(inside.dtype).contiguous()
+    grad, cut, knots = grad.to(inside.dtype).contiguous(), Cut(inside, table), table.shape[-1]
     gx = torch.empty_like(inside) if of_x else None
-    gv = _backward(grad, inside, table, low, high, gx, of_values, slope=False)
-    return gx if gx is None else gx.to(x.dtype), gv if gv is None else gv.to(values.dtype)
+    gv = torch.empty(cut.runs * cut.slices, knots, dtype=torch.float64) if of_values else None
+    pointers = [None if tensor is None else tensor.data_ptr() for tensor in (inside, grad, table, gx, gv)]
+    _call("backward", cut, inside, table, low, high, *pointers, slope)
+    if gv is not None and cut.slices > 1:
+        partial, gv = gv, torch.empty(cut.runs, knots, dtype=torch.float64)
+        cast(ctypes.CDLL, library()).spline_collect(partial.data_ptr(), gv.data_ptr(), cut.runs, cut.slices, knots)
+    return None if gx is None else gx.to(x.dtype), None if gv is None else gv.view(table.shape).to(values.dtype)
 
 
 def slope_backward(grad: Tensor, x: Tensor, values: Tensor, low: float, high: float) -> Tensor:
     """As `formula.slope_backward`."""
-    inside, table = _ready(x, values)
-    grad = grad.to(inside.dtype).contiguous()
-    return cast(Tensor, _backward(grad, inside, table, low, high, None, True, slope=True)).to(values.dtype)
-
-
-def _backward(
-    grad: Tensor, x: Tensor, table: Tensor, low: float, high: float, gx: Tensor | None, of_values: bool, slope: bool
-) -> Tensor | None:
-    """Fills gx, if any; returns the gradient of the values in double, if asked for."""
-    knots, partial = table.shape[-1], None
-    if of_values:
-        cut = Cut(x, table)
-        partial = torch.empty(cut.runs * cut.slices, knots, dtype=torch.float64)
-    pointers = [None if tensor is None else tensor.data_ptr() for tensor in (x, grad, table, gx, partial)]
-    _call("backward", x, table, low, high, *pointers, slope)
-    if partial is None or cut.slices == 1:
-        return partial if partial is None else partial.view(table.shape)
-    total = torch.empty(table.shape, dtype=torch.float64)
-    cast(ctypes.CDLL, library()).spline_collect(partial.data_ptr(), total.data_ptr(), cut.runs, cut.slices, knots)
-    return total
+    return cast(Tensor, backward(grad, x, values, low, high, False, True, slope=True)[1])
 
 
 def _ready(x: Tensor, values: Tensor) -> tuple[Tensor, Tensor]:
@@ -273,9 +260,8 @@ def _function(name: str, dtype: torch.dtype, kernel: ctypes.CDLL):
     return getattr(kernel, f"spline_{name}_{str(dtype).removeprefix('torch.')}")
 
 
-def _call(name: str, x: Tensor, table: Tensor, low: float, high: float, *pointers) -> None:
-    function = _function(name, x.dtype, library())
-    cut, knots = Cut(x, table), table.shape[-1]
+def _call(name: str, cut: Cut, x: Tensor, table: Tensor, low: float, high: float, *pointers) -> None:
+    function, knots = _function(name, x.dtype, library()), table.shape[-1]
     inverse, shared = (knots - 1) / (high - low), table.dim() == 1
 
     def work(first: int, end: int) -> None:

@@ -12,6 +12,7 @@ on the CPU `native` (C), where there is no compiler `jit` (numba); on CUDA `gpu`
 
 from __future__ import annotations
 
+import functools
 import os
 from importlib.util import find_spec
 from types import ModuleType
@@ -142,21 +143,14 @@ _install("CUDA", cuda_kernel)
 _install("CompositeExplicitAutograd", lambda: formula)  # every other device
 
 
-@torch.library.register_fake("lab::spline", lib=_library)
-def _(x, values, low, high):
-    return torch.empty_like(x, memory_format=torch.contiguous_format)
+def _empty(like: Tensor, wanted: bool = True) -> Tensor:
+    return torch.empty_like(like, memory_format=torch.contiguous_format) if wanted else like.new_empty(0)
 
 
-@torch.library.register_fake("lab::spline_backward", lib=_library)
-def _(grad, x, values, low, high, of_x, of_values):
-    gx = torch.empty_like(x, memory_format=torch.contiguous_format) if of_x else x.new_empty(0)
-    gv = torch.empty_like(values, memory_format=torch.contiguous_format) if of_values else values.new_empty(0)
-    return gx, gv
-
-
-@torch.library.register_fake("lab::spline_slope_backward", lib=_library)
-def _(grad, x, values, low, high):
-    return torch.empty_like(values, memory_format=torch.contiguous_format)
+_fake = functools.partial(torch.library.register_fake, lib=_library)
+_fake("lab::spline", lambda x, values, low, high: _empty(x))
+_fake("lab::spline_backward", lambda g, x, v, low, high, of_x, of_v: (_empty(x, of_x), _empty(v, of_v)))
+_fake("lab::spline_slope_backward", lambda grad, x, values, low, high: _empty(values))
 
 
 def _gradients(ctx, grad):

@@ -54,16 +54,13 @@ class Polynomial(nn.Module):
             raise ArgumentError(f"unknown basis {basis!r}; known: {', '.join(CHAINS)}")
         self.coefficients = tuple(float(c) for c in coefficients)
         if not self.coefficients or not np.isfinite([low, high, *self.coefficients]).all() or not low < high:
-            raise ArgumentError(
-                f"low={low}, high={high}, {len(self.coefficients)} coefficients: give at least one, all numbers finite,"
-                " and low below high"
-            )
+            said = f"low={low}, high={high}, {len(self.coefficients)} coefficients"
+            raise ArgumentError(f"{said}: give at least one, all numbers finite, and low below high")
         self.low, self.high, self.basis = float(low), float(high), basis
         self.maximum_error, self.rms_error = maximum_error, rms_error
 
     @property
     def degree(self) -> int:
-        """Of the highest coefficient."""
         return len(self.coefficients) - 1
 
     def forward(self, x: Tensor) -> Tensor:
@@ -88,7 +85,6 @@ class Polynomial(nn.Module):
             self.maximum_error = self.rms_error = None
 
     def extra_repr(self) -> str:
-        """Degree, basis, range and errors, for print(model)."""
         text = f"degree {self.degree}, {self.basis}, on [{self.low:.4g}, {self.high:.4g}]"
         if self.maximum_error is None:
             return text

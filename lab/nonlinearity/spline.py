@@ -106,17 +106,14 @@ class Spline(nn.Module):
         with torch.no_grad():
             values = _floats(f(phi.positions), "f gives")
             if values.shape != phi.values.shape or not values.isfinite().all():
-                raise ArgumentError(
-                    f"f gives shape {tuple(values.shape)} for {knots} knots, {int(values.isfinite().sum())} values"
-                    f" finite; it must give one finite value a knot on [{low:g}, {high:g}]"
-                )
+                said = f"shape {tuple(values.shape)} for {knots} knots, {int(values.isfinite().sum())} values finite"
+                raise ArgumentError(f"f gives {said}; it must give one finite value a knot on [{low:g}, {high:g}]")
             phi.values.copy_(values)
             check_elementwise(f, torch.linspace(phi.low, phi.high, max(knots, FEWEST_POINTS), dtype=phi.values.dtype))
         return phi
 
     @property
     def positions(self) -> Tensor:
-        """Knot positions, (knots,)."""
         return torch.linspace(self.low, self.high, self.values.shape[-1], dtype=self.values.dtype)
 
     @property
@@ -130,11 +127,10 @@ class Spline(nn.Module):
             return spline(x, self.values, self.low, self.high)
         if not isinstance(x, Tensor):
             raise ArgumentError(f"input {shown(x)} is a {type(x).__name__}; give a tensor, such as torch.as_tensor(x)")
-        if self.values.dim() == 2 and (x.dim() == 0 or x.shape[0] != self.values.shape[0]):
-            raise ArgumentError(
-                f"input of shape {tuple(x.shape)} for {len(self.values)} functions: give one whose first axis has the"
-                f" length {len(self.values)}, a function for each index of it"
-            )
+        count = len(self.values)
+        if self.values.dim() == 2 and (x.dim() == 0 or x.shape[0] != count):
+            cure = f"give one whose first axis has the length {count}, a function for each index of it"
+            raise ArgumentError(f"input of shape {tuple(x.shape)} for {count} functions: {cure}")
         if x.layout != torch.strided:
             raise ArgumentError(f"input of type {x.layout}: give x.to_dense()")
         if x.dtype not in DTYPES.values():
@@ -326,7 +322,6 @@ class Spline(nn.Module):
         return numbers
 
     def extra_repr(self) -> str:
-        """Shape and range, for print(model)."""
         return f"{tuple(self.values.shape)} knots on [{self.low:g}, {self.high:g}]"
 
 
@@ -354,7 +349,6 @@ class ScaledSpline(nn.Module):
             self.scale = nn.Parameter(torch.ones_like(phi.values[..., 0]), requires_grad=learns)
 
     def forward(self, x: Tensor) -> Tensor:
-        """φ(s x) / s, shape and dtype of `x`."""
         if is_lazy(self.scale):
             self.phi(x)  # counts its channels
             with torch.inference_mode(False), torch.no_grad():

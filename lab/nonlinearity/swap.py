@@ -20,7 +20,6 @@ from lab.nonlinearity.activations import (
     class_of,
     has_state,
     is_elementwise,
-    is_known,
     kind_of,
     one_of,
     places_in,
@@ -28,10 +27,9 @@ from lab.nonlinearity.activations import (
     what_there_is,
 )
 from lab.nonlinearity.channels import ChannelSpline, LazyChannelSpline, channel_axis
-from lab.nonlinearity.functions import NAMES, Called, check_unmixed
-from lab.nonlinearity.part import Function, as_function, as_module
+from lab.nonlinearity.functions import Called, check_unmixed, name_of
+from lab.nonlinearity.part import Function, as_module
 from lab.nonlinearity.spline import ScaledSpline, Spline, check_finite, check_single
-from lab.spec import Coefficients, Knots
 
 Old = type[nn.Module] | Callable | str  # what is replaced; or a tuple of these
 PLACES = "a class such as torch.nn.GELU or a pattern such as '*.mlp.act'"
@@ -111,9 +109,11 @@ def put(
     if not isinstance(model, nn.Module):
         raise ArgumentError(f"model is {described(model)}; give a torch.nn.Module")
     check_flag("shared", shared)
+    phi = as_module(phi, "phi")
     if learnable is not None:
-        check_flag("learnable", learnable)
-    phi = _module(phi, learnable)
+        if check_flag("learnable", learnable) and not any(True for _ in phi.parameters()):
+            raise ArgumentError(f"learnable=True: {shown(phi)} has nothing that could be learned; give a lab.Spline")
+        phi = _copied(phi).requires_grad_(learnable)
     # each of several functions belongs to an index of the first axis: runs in the lab's own models, else examples
     if isinstance(phi, Spline) and not isinstance(phi, ChannelSpline) and len(phi.values) != getattr(model, "runs", 0):
         check_single(phi, "phi")
@@ -127,7 +127,7 @@ def put(
     places = places_of(model, kinds)
     if said is not None:
         said += _unseen(model, places, kinds)
-    unknown = isinstance(phi, Called) or not (is_known(phi) or has_state(phi))
+    unknown = isinstance(phi, Called) or not (is_elementwise(phi) or has_state(phi))
     if unknown and any(is_elementwise(place.activation) for place in places):
         check_unmixed(_copied(phi), "phi")
     fresh, chosen = {}, list[nn.Module]()
@@ -140,7 +140,10 @@ def put(
         owner = place.activation if isinstance(place.activation, nn.Module) else place
         key = None if shared else id(owner)
         if key not in fresh:
-            fresh[key] = _settled(_copied(phi), *homes[place.name]).train(place.parent.training)
+            device, dtype = homes[place.name]
+            if dtype is not None and type(phi).__module__.startswith(__package__):  # tables and coefficients of ours
+                dtype = torch.promote_types(dtype, torch.float32)
+            fresh[key] = _copied(phi).to(device=device, dtype=dtype).train(place.parent.training)
             setattr(fresh[key], MARK, True)  # for `save_swapped`
             if not shared:
                 _take_hooks(place.activation, fresh[key])
@@ -168,13 +171,10 @@ def settle(model: nn.Module, places: Sequence[Place], functions: Sequence[nn.Mod
     """Put functions into places: into all, or into none, where a model takes the names of functions alone."""
     names = []
     for place, attribute in _by_name(model, places).items():
-        phi = functions[places.index(place)]
-        name = next((name for name, kind in NAMES.items() if type(phi) is kind and repr(phi) == repr(kind())), "")
+        name = name_of(functions[places.index(place)])
         if name not in _act2fn():
-            raise ArgumentError(
-                f"{place.name}: {type(place.parent).__name__} makes its activation from the name in .{attribute}, so "
-                "that only a named one can be put in, such as 'relu'"
-            )
+            why = f"{type(place.parent).__name__} makes its activation from the name in .{attribute}"
+            raise ArgumentError(f"{place.name}: {why}, so that only a named one can be put in, such as 'relu'")
         names.append((place.parent, attribute, name))
     for parent, attribute, name in names:
         setattr(parent, attribute, name)
@@ -215,26 +215,18 @@ def _unseen(model: nn.Module, places: Sequence[Place], old: tuple[Old, ...]) -> 
             raise ArgumentError(f"{line}; {said if stays else 'name activations that the model calls'}")
         return [line, *([said] if stays else [])]
     lines = [said] if stays else []
-    others = [place for place in _of_other_sort(model, places) if kind_of(place.activation) in kinds]
+    # places of functions, where those of modules are replaced; or of modules, where those of functions are
+    sorts, inside = {place.is_module for place in places}, tuple(f"{place.name}." for place in places)
+    others = [p for p in places_in(model) if p.is_module not in sorts and not p.name.startswith(inside)]
+    unused = unread(model, others)
+    others = [place for place in others if place not in unused and kind_of(place.activation) in kinds]
     if others and not any(isinstance(kind, str) for kind in old):  # a pattern says which are meant
-        sort = "a module" if _is_module(others[0]) else "a function that a module keeps"
+        sort = "a module" if others[0].is_module else "a function that a module keeps"
         names = listed([place.name for place in others])
         lines.append(
             f"{names}: {sort}, which stays as it is; give a tuple, as (torch.nn.ReLU, F.relu), to replace both"
         )
     return lines
-
-
-def _of_other_sort(model: nn.Module, places: Sequence[Place]) -> list[Place]:
-    """Places of functions, where those of modules are replaced; or of modules, where those of functions are."""
-    sorts, inside = {_is_module(place) for place in places}, tuple(f"{place.name}." for place in places)
-    others = [p for p in places_in(model) if _is_module(p) not in sorts and not p.name.startswith(inside)]
-    silent = unread(model, others)
-    return [place for place in others if place not in silent]
-
-
-def _is_module(place: Place) -> bool:
-    return isinstance(place.activation, nn.Module)
 
 
 def _copied(phi: nn.Module) -> nn.Module:
@@ -281,19 +273,6 @@ def kinds_of(old: Old | tuple[Old, ...], name: str = "old") -> tuple[Old, ...]:
     return kinds
 
 
-def _module(given: Function, learnable: bool | None) -> nn.Module:
-    phi = as_function(given)
-    if isinstance(phi, (str, Knots, Coefficients)):
-        phi = as_module(phi)
-    if not isinstance(phi, nn.Module):
-        raise ArgumentError(f"phi is {described(given)}; give a lab.Spline, a torch.nn.Module, or a name ('relu')")
-    if learnable is None:
-        return phi
-    if learnable and not any(True for _ in phi.parameters()):
-        raise ArgumentError(f"learnable=True: {shown(phi)} has nothing that could be learned; give a lab.Spline")
-    return _copied(phi).requires_grad_(learnable)
-
-
 def _per_channel(phi: nn.Module, per_channel: bool | int, shared: bool) -> nn.Module:
     if type(phi) is not Spline:
         raise ArgumentError(f"per_channel is for splines, and phi is a {type(phi).__name__}; give a lab.Spline")
@@ -323,12 +302,10 @@ def _matching(model: nn.Module, kinds: tuple[Old, ...]) -> list[Place]:
 
 def _refuse_layers(place: Place, by_name: bool) -> None:
     """A pattern that is too wide, or a wrong class, must not throw trained weights away."""
-    if isinstance(place.activation, nn.Module) and not is_known(place.activation):
+    if isinstance(place.activation, nn.Module) and not is_elementwise(place.activation):
         if any(by_name or weight.dim() > 1 for weight in place.activation.parameters()):
-            raise ArgumentError(
-                f"{place.name} is a {type(place.activation).__name__} with weights, not an activation; name activations"
-                " only"
-            )
+            kind = type(place.activation).__name__
+            raise ArgumentError(f"{place.name} is a {kind} with weights, not an activation; name activations only")
 
 
 def _home(model: nn.Module, name: str) -> tuple[torch.device | None, torch.dtype | None]:
@@ -339,12 +316,6 @@ def _home(model: nn.Module, name: str) -> tuple[torch.device | None, torch.dtype
             if weight.is_floating_point() and weight.itemsize > 1 and not weight.is_meta:  # float8 computes in others
                 return weight.device, weight.dtype
     return None, None
-
-
-def _settled(phi: nn.Module, device: torch.device | None, dtype: torch.dtype | None) -> nn.Module:
-    if dtype is not None and type(phi).__module__.startswith(__package__):  # tables and coefficients of ours
-        dtype = torch.promote_types(dtype, torch.float32)
-    return phi.to(device=device, dtype=dtype)
 
 
 def leave_fused_paths(model: nn.Module, places: Sequence[Place]) -> None:

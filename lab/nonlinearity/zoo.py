@@ -109,23 +109,21 @@ def left_out(problems: Mapping[str, str]) -> str:
 
 def zoo_files(folder: str | Path | None = None) -> dict[str, Path]:
     """Files by name, in the order of `zoo_names`."""
-    files, user_folder = _named(SHIPPED, ("*/*.json",)), None
+    files = _named(SHIPPED, "*/*.json")
     if not with_own():
         return files
     if folder is not None:
-        user_folder = absolute_path("folder", folder)
-        if not user_folder.is_dir():
+        home = absolute_path("folder", folder)
+        if not home.is_dir():
             raise ArgumentError(f"folder={str(folder)!r} is no folder; `lab search TASK --out {folder}` makes it a zoo")
     else:
         try:
-            user_folder = own_folder()
+            home = own_folder()
         except LabError:
             if environment.folder("LAB_ZOO"):
                 raise
-            user_folder = None  # a store that cannot be had hides no shipped function
-    if user_folder is not None and user_folder.is_dir():
-        files |= {f"{MINE}/{name}": path for name, path in _named(user_folder, ("*.json", "*/*.json")).items()}
-    return files
+            return files  # a store that cannot be had hides no shipped function
+    return files | {f"{MINE}/{name}": path for name, path in _named(home, "*.json", "*/*.json").items()}
 
 
 def own_folder() -> Path:
@@ -158,9 +156,8 @@ def place(name: str, facts: dict, folder: str | Path | None = None, replace: boo
     'digits-cnn.json'
     """
     if not re.fullmatch(r"[^\W_][\w.+^-]*(/[^\W_][\w.+^-]*)?", name):
-        raise ArgumentError(
-            f"name={shown(name)}: give letters, digits, '-' or '_', and at most one '/', as 'digits-cnn'"
-        )
+        cure = "give letters, digits, '-' or '_', and at most one '/', as 'digits-cnn'"
+        raise ArgumentError(f"name={shown(name)}: {cure}")
     path = (own_folder() if folder is None else absolute_path("folder", folder)) / f"{name}.json"
     if not check_flag("replace", replace) and is_of_another(path, facts):
         said = f"name={shown(name)}: {path} is there, and not of this search"
@@ -176,6 +173,6 @@ def is_of_another(path: Path, facts: dict) -> bool:
         return True
 
 
-def _named(folder: Path, patterns: tuple[str, ...]) -> dict[str, Path]:
+def _named(folder: Path, *patterns: str) -> dict[str, Path]:
     paths = [path for pattern in patterns for path in folder.glob(pattern) if path.is_file()]
     return dict(sorted((path.relative_to(folder).with_suffix("").as_posix(), path) for path in paths))

@@ -15,7 +15,7 @@ from lab.catalogue.figure import Figure
 from lab.comparison import Comparison
 from lab.errors import ArgumentError, described
 from lab.nonlinearity.activations import is_activation
-from lab.nonlinearity.part import as_function, as_module
+from lab.nonlinearity.part import as_module
 from lab.nonlinearity.shapes import Polynomial
 from lab.nonlinearity.spline import Spline, Symmetrized
 from lab.plots import cost, functions, landscape, learning_curves, portrait, similarity, slices
@@ -313,8 +313,8 @@ def draw(result: Any, labels: Any = None) -> go.Figure:
         if isinstance(result, kind):
             return picture(result)
     if isinstance(result, str):
-        phi = as_function(result, "result")
-        return functions.alone(profile(as_module(phi), -NEAR, NEAR)) if isinstance(phi, str) else draw(phi)
+        phi = as_module(result, "result")
+        return draw(phi) if isinstance(phi, Spline) else functions.alone(profile(phi, -NEAR, NEAR))
     of_torch = getattr(torch, getattr(result, "__name__", ""), None) is result  # torch.sin and its like
     if callable(result) and (is_activation(result) or of_torch):
         return functions.alone(profile(result, -NEAR, NEAR))

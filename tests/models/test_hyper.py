@@ -5,6 +5,7 @@ import torch
 from torch import nn
 
 from lab.errors import ArgumentError
+from lab.kinds import sizes
 from lab.models.hyper import METHODS, HyperTransformer, initialize, method
 from lab.models.layers import Experts, FeedForward, relative_buckets
 from lab.nonlinearity.functions import named
@@ -19,7 +20,7 @@ methods = pytest.mark.parametrize("name", METHODS)
 
 def model_for(task, spec, seeds=(0,), shake=True):
     modules = [named(part) for part in spec.parts.values()]
-    made = HyperTransformer(spec, task.inputs, task.outputs, task.length, task.positions, seeds, *modules)
+    made = HyperTransformer(spec, sizes(task, 0), seeds, *modules)
     return shaken(made).double() if shake else made
 
 

@@ -4,7 +4,7 @@ import pytest
 import torch
 from torch import nn
 
-from lab.kinds import optimizer
+from lab.kinds import optimizer, sizes
 from lab.models.hyper import HyperTransformer
 from lab.spec import AdamTrapezoid, AdamWCosine, HyperModel
 from lab.tasks import Logic
@@ -17,8 +17,7 @@ TASK = Logic(length=4)
 
 def model(runs=2):
     spec = HyperModel(layers=1, heads=2, width=8, key_width=4, mlp_width=8)
-    shape = TASK.inputs, TASK.outputs, TASK.length, TASK.positions
-    return HyperTransformer(spec, *shape, list(range(runs)), nn.ReLU(), nn.GELU())
+    return HyperTransformer(spec, sizes(TASK, 0), list(range(runs)), nn.ReLU(), nn.GELU())
 
 
 def test_each_run_is_torchs_adamw_with_its_own_rate_and_decay():

@@ -111,8 +111,8 @@ def entry(name: str) -> Entry:
     '3.2'
     """
     paper = name.partition("/")[0] if isinstance(name, str) else ""
-    known = entries(paper) if paper in PAPERS else {}
-    return known[name] if name in known else known[check_name(name)]
+    known = entries(paper) if paper in papers() else {}
+    return known[name] if paper and name in known else known[check_name(name)]
 
 
 def check_name(name: str) -> str:

@@ -13,7 +13,7 @@ from lab.catalogue.registry import entries, entry
 from lab.catalogue.scorecard import as_markdown
 from lab.catalogue.shipped import RESULTS
 from lab.errors import ArgumentError, LabError
-from lab.gallery.pages import claims_list
+from lab.gallery.pages import TEMPLATES
 from lab.papers.claims import ABSENT, FAILS, HOLDS, ON_STAND_IN, OPEN, UNDECIDED, WORDS, agreement, spearman
 from lab.papers.hypernetwork.logic import PAPER
 from lab.papers.transformers.compatibility import matrix
@@ -136,12 +136,13 @@ def test_a_stand_in_has_its_number_and_its_name_everywhere(tmp_path):
     assert ": holds 0, does not hold 0, " in counts and f"{ON_STAND_IN[HOLDS]} {len(rows)}," in counts
     told = {row["id"]: row for row in json.loads(scorecard.as_json(found))["claims"]}
     page, text = as_markdown(found), " ".join(scorecard.as_text(found).split())
+    of_gallery = TEMPLATES.get_template("claims.html").module.claims_list(rows)
+    assert of_gallery.count("measured on Shakespeare, char in place of FineWeb") == len(rows)
     for row in rows:
         assert row["stand_in"] == told[row["id"]]["stand_in"] == "Shakespeare, char in place of FineWeb"
         assert row["decides"] and np.isfinite(row["effect"])
         assert "Measured on Shakespeare, char in place of FineWeb. Would decide it: FineWeb" in page
         assert "measured on Shakespeare, char in place of FineWeb" in text
-        assert "measured on Shakespeare, char in place of FineWeb" in claims_list([row])
     assert not any(row["stand_in"] for row in found["claims"] if row["verdict"] == ABSENT)
 
 

@@ -3,7 +3,7 @@
     python benchmarks/language_rates.py                                # prints; a quarter of an hour of one CPU core
     python benchmarks/language_rates.py --write benchmarks/README.md   # and puts the table into its place there
 
-Models and recipes are those of figures at scale laptop (`lab/papers/transformers/language/settings.py`, which has its
+Models and recipes are those of figures at scale laptop (`lab/papers/transformers/settings.py`, which has its
 rates from here). The function of a text comes from the figures' own search, at their rate. No figure reports the seeds,
 and the split `test` is not looked at. What is trained is kept in the store.
 """
@@ -18,9 +18,8 @@ import numpy as np
 import torch
 from report import heading, machine, publish, table_parser
 
-from lab.papers.transformers.language.settings import TEXTS, deeper, language
-from lab.papers.transformers.language.texts import changes
-from lab.papers.transformers.settings import BASELINE, MLP, Setting
+from lab.papers.transformers.language import changes
+from lab.papers.transformers.settings import BASELINE, MLP, TEXTS, Setting, deeper, language
 from lab.run import Run, complete
 from lab.spec import RunSpec, replace
 from lab.store import Store

@@ -15,9 +15,7 @@ from lab.nonlinearity.part import Function, as_part
 from lab.own.search import USUAL
 from lab.papers.hypernetwork.settings import of_task
 from lab.papers.simplicity.settings import of_table
-from lab.papers.transformers.defaults import of_sequences
-from lab.papers.transformers.language.settings import language
-from lab.papers.transformers.settings import Setting
+from lab.papers.transformers.settings import Setting, language, of_sequences
 from lab.run import MOST_SEEDS, MOST_WIDTH, Run
 from lab.scale import check_scale
 from lab.spec import EpisodeSpec, RunSpec, SearchSpec, TwoLossSpec, own_table

@@ -11,8 +11,9 @@ from plotly.colors import sample_colorscale
 
 from lab.catalogue.figure import Figure
 from lab.errors import ArgumentError
-from lab.papers.transformers.compatibility.matrix import BASELINE, best, delta, square
-from lab.papers.transformers.compatibility.plots import DARK, UNLEARNED, unlearned
+from lab.papers.transformers.compatibility import DARK, UNLEARNED, unlearned
+from lab.papers.transformers.matrix import best, delta, square
+from lab.papers.transformers.settings import BASELINE
 from lab.plots.caption import counted
 from lab.plots.style import DELTA_RANGE, DIVERGING, INK, METHOD_COLOURS
 from lab.tasks.named import task_title

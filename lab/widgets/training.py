@@ -18,8 +18,7 @@ from lab.nonlinearity.part import as_part
 from lab.nonlinearity.spline import Spline
 from lab.nonlinearity.zoo import zoo, zoo_names
 from lab.papers.simplicity.settings import TableSetting, of_table
-from lab.papers.transformers.defaults import named, of_sequences
-from lab.papers.transformers.settings import Setting
+from lab.papers.transformers.settings import Setting, named, of_sequences
 from lab.plots.caption import counted
 from lab.plots.panels import ACCURACY, FULL, STEP
 from lab.plots.style import BLUE, GREY, ORANGE, SEQUENCE, TEMPLATE

@@ -17,7 +17,7 @@ from lab.catalogue import export
 from lab.catalogue.build import KEYS, check
 from lab.catalogue.figure import Figure, read_facts
 from lab.errors import LabError
-from lab.papers.transformers.individual_tasks import plots as curves
+from lab.papers.transformers import lengths_and_widths
 from lab.plots.caption import reading
 from lab.plots.page import NARROWEST
 from lab.versions import versions
@@ -45,7 +45,7 @@ def figure():
     table = tables.lengths(seeds=2)
     facts = check(FACTS)
     return Figure(
-        curves.fig3(table),
+        lengths_and_widths.fig3(table),
         table,
         facts,
         "A caption < with & signs.",
@@ -237,7 +237,7 @@ def test_a_chrome_that_hangs_is_ended_in_time(monkeypatch, tmp_path):
     sleeper.chmod(0o755)
     monkeypatch.setenv("BROWSER_PATH", str(sleeper))
     with pytest.raises(export.NoImages, match="did not finish in 15 s"):
-        export.images(curves.fig3(tables.lengths(seeds=1)).update_layout(width=600).to_json(), seconds=15)
+        export.images(lengths_and_widths.fig3(tables.lengths(seeds=1)).update_layout(width=600).to_json(), seconds=15)
     process = Path("/proc", (tmp_path / "pid").read_text().strip(), "stat")
     for _ in range(600):  # a minute: who is killed ends when the processor has time for it
         try:

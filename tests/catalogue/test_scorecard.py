@@ -16,7 +16,7 @@ from lab.errors import ArgumentError, LabError
 from lab.gallery.pages import TEMPLATES
 from lab.papers.claims import ABSENT, FAILS, HOLDS, ON_STAND_IN, OPEN, UNDECIDED, WORDS, agreement, spearman
 from lab.papers.hypernetwork.logic import PAPER
-from lab.papers.transformers.compatibility import matrix
+from lab.papers.transformers import matrix
 from tests.papers.activations.planted import scores
 from tests.papers.hypernetwork.planted import fractions, logic
 from tests.papers.simplicity.planted import sines

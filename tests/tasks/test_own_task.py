@@ -8,7 +8,7 @@ import torch
 
 import lab
 from lab import engine, tasks
-from lab.papers.transformers.defaults import of_sequences
+from lab.papers.transformers.settings import of_sequences
 from lab.spec import RunSpec, key, replace
 from lab.store import Store
 from lab.training.fleet import Fleet

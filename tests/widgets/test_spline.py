@@ -10,7 +10,7 @@ import torch
 from lab.api import train
 from lab.errors import ArgumentError, LabError
 from lab.nonlinearity.spline import Spline
-from lab.papers.transformers.individual_tasks.figures import mlp_inputs
+from lab.papers.transformers.functions import mlp_inputs
 from lab.probes.profile import counts
 from lab.widgets import explore
 from lab.widgets.spline import GELU, GIVEN, RELU, SplineExplorer

@@ -14,7 +14,7 @@ from lab.papers.entry import Entry, Planned
 from lab.papers.origin import SILENT, Field, Origin
 from lab.papers.runs import POINTS, gains, per_seed
 from lab.papers.tables import Labelled, learned_functions
-from lab.papers.transformers.conditions import NOT_LEARNED, learned_tasks
+from lab.papers.transformers.claims import NOT_LEARNED, learned_tasks
 from lab.papers.transformers.origin import origin as algorithmic
 from lab.papers.transformers.settings import BASELINE, MLP, setting
 from lab.plots import go

@@ -1,4 +1,4 @@
-"""Learned non-linearities in transformers: algorithmic tasks (Section 3) and how splines are computed (App. F)."""
+"""Learned non-linearities in transformers: algorithmic tasks (Section 3), language (Section 4), and their cost."""
 
 # Names of the entries, in their order
 FIGURES = (
@@ -8,14 +8,13 @@ FIGURES = (
 
 # Modules with the entries of a section or more
 MODULES = (
-    "individual_tasks.figures",
-    "rates.figures",
-    "compatibility.figures",
-    "language.texts",
-    "language.sizes",
-    "language.compatibility",
-    "language.symmetry",
-    "language.figures",
-    "fineweb.figures",
-    "approximations.figures",
+    "learning_curves",
+    "lengths_and_widths",
+    "functions",
+    "rates",
+    "compatibility",
+    "texts",
+    "sizes",
+    "designs",
+    "fineweb",
 )

@@ -4,12 +4,24 @@ from __future__ import annotations
 
 import functools
 import hashlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import cast
 
 from lab import tasks
-from lab.papers.origin import SILENT, Field, Origin
+from lab.papers.origin import SILENT, Field, Origin, shipped
 from lab.papers.transformers import settings
-from lab.papers.transformers.settings import Setting
+from lab.papers.transformers.settings import (
+    STORIES,
+    TEXT_GUESSES,
+    TEXT_RATES,
+    TEXT_RECIPES,
+    TEXTS,
+    Setting,
+    deeper,
+    language,
+    on_stories,
+)
+from lab.tasks import Text
 
 
 def origin(names: Sequence[str], matrix: bool = False) -> Origin:
@@ -73,3 +85,71 @@ def _numbers(setting: Setting) -> dict[str, object]:
         "M": setting.models,
         "knots": setting.knots,
     }
+
+
+def texts_origin(names: Sequence[str], others: Sequence[str] = ()) -> Origin:
+    """Of entries about texts, by name, and about other tasks, too.
+
+    >>> texts_origin(["shakespeare char"]).departures("laptop")[1][:20]
+    'width 64 (paper 512)'
+    """
+
+    def data(scale: str) -> list[dict]:
+        corpora = dict.fromkeys(name.split()[0] for name in names if name in TEXTS[scale])
+        return [*shipped(corpora), *map(_source, others)]
+
+    def facts(scale: str) -> Iterator[Field | str]:
+        if scale != "paper":
+            yield "texts that need no download: Shakespeare's plays, a novel, Python's standard library"
+        first, *rest = [name for name in names if name in TEXTS[scale]]
+        yield from _text_fields(lambda one: language(first, one), scale, {})
+        for name in rest:
+            if scale in TEXT_RATES.get(name, {}):
+                yield _rate(f"peak rate on {name}", language(name, scale), scale)
+        yield from origin(others).facts(scale)
+
+    if others:
+        return Origin(data, facts, TEXT_GUESSES + settings.GUESSES)
+    return Origin(data, facts, TEXT_GUESSES, for_tasks=texts_origin)
+
+
+def stories_origin(deep: bool = False) -> Origin:
+    """Of what the paper has for TinyStories. deep: there are models of twice as many layers, too.
+
+    >>> stories_origin().departures("laptop")[0]
+    "Shakespeare's plays, by characters, in the place of TinyStories"
+    """
+
+    def facts(scale: str) -> Iterator[Field | str]:
+        if scale != "paper":
+            corpus = "Shakespeare's plays" if scale == "laptop" else "a novel"
+            yield f"{corpus}, by characters, in the place of TinyStories"
+        table_3 = "paper, Table 3"
+        yield from _text_fields(on_stories, scale, {"layers": table_3, "width": table_3, "M": "paper, Table 5"})
+        if deep:
+            yield _rate("peak rate with twice as many layers", deeper(scale), scale)
+
+    return Origin(lambda scale: shipped([STORIES[scale].split()[0]]), facts, TEXT_GUESSES)
+
+
+def _text_fields(setting: Callable[[str], Setting], scale: str, sources: Mapping[str, str]) -> Iterator[Field]:
+    printed = _text_numbers(setting("paper"))
+    for what, value in _text_numbers(setting(scale)).items():
+        if what == "context":
+            yield Field(what, value, SILENT, "guess: the paper does not print it")
+        elif what == "peak rate":
+            yield _rate(what, setting(scale), scale)
+        else:
+            yield Field(what, value, printed[what], sources.get(what, _TABLE_4))
+    yield Field("peak rate of the knots", setting(scale).spline_rate, SILENT, "not printed: a guess")
+
+
+def _rate(what: str, setting: Setting, scale: str) -> Field:
+    tuned = "the baseline's best on val: benchmarks/language_rates.py" if scale == "laptop" else ""
+    return Field(what, setting.recipe.rate, TEXT_RECIPES["paper"].rate, tuned or _TABLE_4, tuned)
+
+
+def _text_numbers(setting: Setting) -> dict[str, object]:
+    numbers = _numbers(setting) | {"context": cast(Text, setting.task).context}
+    names = ("width", "layers", "heads", "context", "steps", "batch", "peak rate", "M", "knots")
+    return {name: numbers[name] for name in names}

@@ -1,9 +1,10 @@
-"""Hyper-parameters of the algorithmic tasks at each scale, and where each comes from.
+"""Hyper-parameters of algorithmic tasks and of texts at each scale.
 
 `paper` is Table 4 of the transformers paper, but for ADDMOD's rate. Several of its cells lost their borders in the text
 that was available: see `GUESSES`. `laptop` is the same where a run takes less than a minute of one core (`CHEAP`);
 other tasks are reduced until all figures train on two cores, with rates chosen on `val` by `lab sweep`
-(data/results/transformers/sweep). `smoke` only runs the machinery.
+(data/results/transformers/sweep). Of texts, `paper` is the last column of Table 4; `laptop` has texts that are shipped,
+or on every machine, and models that train in a minute of one core. `smoke` only runs the machinery.
 """
 
 from __future__ import annotations
@@ -11,9 +12,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from lab.scale import check_scale
-from lab.spec import AdamTrapezoid, Learned, ModelSpec, OwnTask, RunSpec, SearchSpec, replace
-from lab.tasks import Text
+from lab.scale import COMMON, check_scale
+from lab.spec import AdamTrapezoid, Learned, ModelSpec, OwnTask, RunSpec, SearchSpec, remember, replace
+from lab.tasks import Task, Text
+from lab.tasks.text import text_named
 
 STAGE_ONE_SEED = 0
 TRAINED_TO, SEARCHED_TO = 10, 15  # longest COPY sequences of `train` and of `search` (Section 3.1)
@@ -43,16 +45,8 @@ class Setting:
 
     def search(self, learn: tuple[str, ...] = ("mlp",), seed: int = STAGE_ONE_SEED) -> SearchSpec:
         """The stage-I search of this task, with the recipe of its stage II."""
-        return SearchSpec(
-            self.task,
-            self.model,
-            self.recipe,
-            learn,
-            self.models,
-            knots=self.knots,
-            spline_rate=self.spline_rate,
-            seed=seed,
-        )
+        knots: dict[str, Any] = {"knots": self.knots, "spline_rate": self.spline_rate}
+        return SearchSpec(self.task, self.model, self.recipe, learn, self.models, **knots, seed=seed)
 
     def runs(self, seeds: int, search: SearchSpec | None = None, short: bool = False, **changes) -> list[RunSpec]:
         """Baseline runs, or runs with what `search` found; `changes` go to the model, `short` stops at `read`."""
@@ -68,12 +62,28 @@ def setting(task: str, scale: str) -> Setting:
     >>> setting("mano", "paper").model.heads
     8
     """
-    return _SETTINGS[check_scale(scale)](task)
-
-
-def _paper(task: str) -> Setting:
+    check_scale(scale)
     base = printed(task)
-    return replace(base, recipe=replace(base.recipe, rate=_PAPER_RATES.get(task, base.recipe.rate)))
+    paper = replace(base, recipe=replace(base.recipe, rate=_PAPER_RATES.get(task, base.recipe.rate)))
+    return _smaller(paper) if scale == "smoke" else _at_laptop(task, paper) if scale == "laptop" else paper
+
+
+def _smaller(paper: Setting) -> Setting:
+    """At scale smoke."""
+    model = replace(paper.model, layers=1, heads=2, width=8)
+    recipe = replace(paper.recipe, steps=6, rate=0.003, batch=8, every=2)
+    return replace(paper, model=model, recipe=recipe, read=4, models=2, searches=min(paper.searches, 2))
+
+
+def _at_laptop(task: str, paper: Setting) -> Setting:
+    if task in CHEAP:
+        return paper
+    changes, steps, rate, batch, read, models = _LAPTOP[task]
+    recipe = replace(paper.recipe, steps=steps, rate=rate, batch=batch, every=25 if steps <= 1000 else 50)
+    # COPY: every small model scores 0 on the test lengths 16-20; "lengths" is held out too, and has 2 to 20
+    evaluate = ("lengths",) if task == "copy" else paper.evaluate
+    model = replace(paper.model, **changes)
+    return replace(paper, model=model, recipe=recipe, evaluate=evaluate, read=read, models=models)
 
 
 # At the printed rate, 0.02, and from 0.005 on, a GELU baseline stays at chance. Best on `val` in
@@ -125,18 +135,6 @@ _TABLE_4 = {  # steps, peak rate, step of the compatibility matrix
 }
 
 
-def _laptop(task: str) -> Setting:
-    paper = _paper(task)
-    if task in CHEAP:
-        return paper
-    model, steps, rate, batch, read, models = _LAPTOP[task]
-    recipe = replace(paper.recipe, steps=steps, rate=rate, batch=batch, every=25 if steps <= 1000 else 50)
-    # COPY: every small model scores 0 on the test lengths 16-20; "lengths" is held out too, and has 2 to 20
-    evaluate = ("lengths",) if task == "copy" else paper.evaluate
-    changed: dict[str, Any] = {"model": replace(paper.model, **model), "recipe": recipe, "evaluate": evaluate}
-    return replace(paper, read=read, models=models, **changed)
-
-
 # What differs from the paper: model, steps, peak rate, batch, step of the matrix, M.
 # Rates: best on `val` in data/results/transformers/sweep/laptop/sweep.csv (`lab sweep`).
 _LAPTOP: dict[str, tuple[dict, int, float, int, int, int]] = {
@@ -153,15 +151,6 @@ _LAPTOP: dict[str, tuple[dict, int, float, int, int, int]] = {
     "parentheses": ({"positions": "alibi"}, 400, 0.004, 64, 200, 3),
 }
 
-
-def _smoke(task: str) -> Setting:
-    paper = _paper(task)
-    model = replace(paper.model, layers=1, heads=2, width=8)
-    recipe = replace(paper.recipe, steps=6, rate=0.003, batch=8, every=2)
-    return replace(paper, model=model, recipe=recipe, read=4, models=2, searches=min(paper.searches, 2))
-
-
-_SETTINGS = {"smoke": _smoke, "laptop": _laptop, "paper": _paper}
 
 # Where the paper is silent or cannot be read, at every scale.
 GUESSES = (
@@ -180,3 +169,141 @@ ATTENTION_GUESS = (
     "attention functions start at the constant 1 (at 0 their gradient is 0) and are cut at zero, so that the"
     " denominator of kernel attention stays positive"
 )
+
+
+TEXT_SEEDS = {"smoke": 2, "laptop": 3, "paper": 3}
+FROM_GELU = "GELU + ours MLP"  # a search for the function of the MLP that starts with GELU instead of zero
+# Texts by scale: the paper's; and those that need no download. The paper tokenizes code with CodeGPT's encoding, which
+# is not to be had here: one that is trained on the text stands in for it.
+TEXTS = {
+    "smoke": ("moby_dick char", "moby_dick bpe"),
+    "laptop": ("shakespeare char", "shakespeare gpt2", "python_stdlib bpe"),
+    "paper": (
+        "tinystories gpt2",
+        "shakespeare char",
+        "shakespeare gpt2",
+        "enwik8_clean char",
+        "enwik8_clean gpt2",
+        "code_search_net_java bpe",
+        "code_search_net_python bpe",
+    ),
+}
+# of what is on stories
+STORIES = {"smoke": "moby_dick char", "laptop": "shakespeare char", "paper": "tinystories gpt2"}
+STORY_NAMES = tuple(dict.fromkeys(STORIES.values()))
+TEXT_NAMES = tuple(dict.fromkeys(name for scale in ("laptop", "paper", "smoke") for name in TEXTS[scale]))
+PAPER_TEXTS = TEXTS["paper"]
+CODE = ("code_search_net_java", "code_search_net_python", "python_stdlib")
+# Layers and width of Figures 7, 13 and 14; the paper does not print its own.
+SIZES = {
+    "smoke": ((1, 8), (1, 16)),
+    "laptop": ((1, 32), (1, 64), (2, 32), (2, 64)),
+    "paper": ((2, 256), (2, 512), (4, 256), (4, 512)),
+}
+_TEXT_MODELS: dict[str, dict] = {"smoke": {"layers": 1, "width": 8}, "laptop": {"layers": 2, "width": 64}, "paper": {}}
+_CONTEXTS = {"smoke": 16, "laptop": 64, "paper": 256}
+# Peak rates at laptop scale: the baseline's best on `val`, in the table of `benchmarks/language_rates.py`.
+TEXT_RECIPES = {
+    "smoke": AdamTrapezoid(steps=4, rate=0.004, batch=2, every=2),
+    "laptop": AdamTrapezoid(steps=600, rate=0.002, batch=16, every=50),
+    "paper": AdamTrapezoid(steps=3000, rate=0.001, batch=64, every=100),
+}
+# Where another rate is better, in the same table.
+TEXT_RATES = {"shakespeare gpt2": {"laptop": 0.0015}}
+_DEEP_RATES = {"laptop": 0.001}
+
+
+def language(text: str | Text, scale: str) -> Setting:
+    """The hyper-parameters of a text at a scale.
+
+    text: a name ("shakespeare char"), which gets the context of the scale; or a `Text` with a context of its own.
+
+    >>> language("shakespeare char", "paper").model.width
+    512
+    """
+    check_scale(scale)
+    if isinstance(text, Text):
+        task = text
+    else:
+        known = text_named(text)
+        assert known is not None, f"{text} is no text"
+        task = replace(known, context=_CONTEXTS[scale])
+    model = ModelSpec(layers=4, heads=4, width=512, canon=True, tied=True)
+    recipe = TEXT_RECIPES[scale]
+    recipe = replace(recipe, rate=TEXT_RATES.get(f"{task.corpus} {task.tokens}", {}).get(scale, recipe.rate))
+    models = 2 if scale == "smoke" else 3
+    return Setting(task, replace(model, **_TEXT_MODELS[scale]), recipe, read=recipe.steps, models=models, knots=121)
+
+
+def on_stories(scale: str) -> Setting:
+    """The hyper-parameters of Tables 3 and 5: small models of TinyStories.
+
+    >>> on_stories("paper").model.layers, on_stories("paper").models
+    (2, 6)
+    """
+    base = language(STORIES[scale], scale)
+    if scale != "paper":
+        return base
+    return replace(base, model=replace(base.model, layers=2, width=256), models=6)
+
+
+def deeper(scale: str) -> Setting:
+    """Those of Table 5's models of twice as many layers.
+
+    >>> deeper("laptop").model.layers, deeper("laptop").recipe.rate
+    (4, 0.001)
+    """
+    base = on_stories(scale)
+    rate = _DEEP_RATES.get(scale, base.recipe.rate)
+    model = replace(base.model, layers=2 * base.model.layers)
+    return replace(base, model=model, recipe=replace(base.recipe, rate=rate))
+
+
+# Where the paper is silent, at every scale.
+TEXT_GUESSES = (
+    "context: 256 tokens; the paper does not print it",
+    "layers and width of the models in Figures 7, 13 and 14, which the text that was available does not have",
+    "peak rate of the knots: 0.005, as for the algorithmic tasks",
+    "tokens that occur fewer than 200 times in training are left out of the text, and none takes their place",
+    "a text without parts of its own is cut into 100 pieces: 80 train weights, 10 the function in stage I (and weights"
+    " in stage II), 5 are for choosing settings, 5 are measured",
+    "Canon layers at A, B, C and D, with residual",
+)
+
+OF_OTHERS = "add"  # whose settings a task of one's own has: nothing is tuned for it
+
+
+def of_sequences(task: str | Text | Task | OwnTask, scale: str) -> Setting:
+    """The hyper-parameters of a task at a scale. task: a name of `lab.tasks.NAMES`, a text, or a `lab.Task`, itself or
+    as its runs name it.
+
+    >>> of_sequences("mano", "paper").model.width, of_sequences(Text("moby_dick"), "paper").model.width
+    (128, 512)
+    """
+    if isinstance(task, Task):
+        task = named(task)
+    if isinstance(task, OwnTask):
+        return replace(setting(OF_OTHERS, scale), task=task)
+    return language(task, scale) if isinstance(task, Text) else setting(task, scale)
+
+
+def named(task: Task) -> OwnTask:
+    """A `lab.Task` as specs name it, remembered for training."""
+    spec = OwnTask(task.name, task.digest)
+    remember(spec, task)
+    return spec
+
+
+def scale_of(search: SearchSpec) -> str | None:
+    """The scale whose settings a search has, whatever its seed; None where it has others.
+
+    >>> scale_of(setting("copy", "paper").search(("attention",)))
+    'paper'
+    """
+    if not isinstance(search.task, (str, Text)):  # one's own data
+        return None
+    for scale in COMMON:
+        same = of_sequences(search.task, scale).search(search.learn)
+        if replace(same, seed=search.seed, start=search.start) == search:
+            return scale
+    return None

@@ -9,7 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+
+import pandas as pd
 
 from lab import tasks
 from lab.errors import ArgumentError, LabError, shown
@@ -17,9 +18,6 @@ from lab.papers.transformers.settings import setting
 from lab.run import Run, complete
 from lab.spec import Learned, RunSpec, on_sequences, replace
 from lab.store import Store
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 RATES = {"smoke": (0.003, 0.01), "laptop": (0.001, 0.002, 0.004, 0.01), "paper": (0.001, 0.002, 0.005, 0.01, 0.02)}
 KNOT_RATES = {"smoke": (0.005, 0.02), "laptop": (0.005, 0.01, 0.02), "paper": (0.002, 0.005, 0.01, 0.02)}
@@ -68,22 +66,12 @@ def measure(runs: Sequence[Run]) -> pd.DataFrame:
 
     rows = []
     for run in runs:
-        part = run.spec.model.mlp
-        search = part.search if isinstance(part, Learned) else None
-        knot_rate = search.spline_rate if search and on_sequences(search) else None
-        rows.append(
-            {
-                "task": run.spec.task,
-                "canon": run.spec.model.canon,
-                "batch": run.spec.recipe.batch,
-                "rate": run.spec.recipe.rate,
-                "knot_rate": knot_rate,
-                "seed": run.spec.seed,
-                "mean_accuracy": run.accuracy.mean(),
-                "last_accuracy": run.accuracy[-1],
-                "diverged": bool(run.diverged),
-            }
-        )
+        spec = run.spec
+        search = spec.model.mlp.search if isinstance(spec.model.mlp, Learned) else None
+        row = {"task": spec.task, "canon": spec.model.canon, "batch": spec.recipe.batch, "rate": spec.recipe.rate}
+        row |= {"knot_rate": search.spline_rate if search and on_sequences(search) else None, "seed": spec.seed}
+        row |= {"mean_accuracy": run.accuracy.mean(), "last_accuracy": run.accuracy[-1]}
+        rows.append(row | {"diverged": bool(run.diverged)})
     table = pd.DataFrame(rows)
     return table if table["knot_rate"].notna().any() else table.drop(columns="knot_rate")
 
@@ -155,16 +143,13 @@ def _words(table: pd.DataFrame, kind: str) -> list[str]:
     """What is best, as lines."""
     if kind == "searches":
         return [f"best rate of the knots: {best_knot_rate(table):g}"]
-    if kind == "batches":
-        choices = best_choice(table, "batch")
-        return [f"{task}: best batch {batch}, at rate {rate:g}" for task, (batch, rate) in choices.items()]
-    if kind == "canon":
-        choices = best_choice(table, "canon")
-        return [
-            f"{task}: best {'with' if has else 'without'} Canon layers, at rate {rate:g}"
-            for task, (has, rate) in choices.items()
-        ]
-    return [f"{task}: best rate {rate:g}" for task, rate in best(table).items()]
+    if kind == "sweep":
+        return [f"{task}: best rate {rate:g}" for task, rate in best(table).items()]
+    lines = []
+    for task, (value, rate) in best_choice(table, "batch" if kind == "batches" else "canon").items():
+        what = f"batch {value}" if kind == "batches" else f"{'with' if value else 'without'} Canon layers"
+        lines.append(f"{task}: best {what}, at rate {rate:g}")
+    return lines
 
 
 def _scores(table: pd.DataFrame) -> pd.DataFrame:

@@ -9,10 +9,9 @@ import pandas as pd
 
 from lab.nonlinearity.part import as_part
 from lab.nonlinearity.spline import Spline
-from lab.papers.transformers.compatibility.figures import PARTS
-from lab.papers.transformers.defaults import of_sequences, scale_of
-from lab.papers.transformers.individual_tasks.figures import mlp_inputs
-from lab.papers.transformers.settings import BASELINE, BOTH, MLP, setting
+from lab.papers.transformers.compatibility import PARTS
+from lab.papers.transformers.functions import mlp_inputs
+from lab.papers.transformers.settings import BASELINE, BOTH, MLP, of_sequences, scale_of, setting
 from lab.spec import RunSpec, Search, SearchSpec, on_sequences
 from lab.tasks import NAMES, Text
 

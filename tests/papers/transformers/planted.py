@@ -4,8 +4,7 @@ import numpy as np
 import pandas as pd
 
 from lab.catalogue.registry import entry
-from lab.papers.transformers.language.settings import FROM_GELU, PAPER
-from lab.papers.transformers.settings import printed
+from lab.papers.transformers.settings import FROM_GELU, PAPER_TEXTS, printed
 from lab.tasks.named import TASK_TITLES
 from tests.papers.tables import METHODS
 
@@ -134,7 +133,7 @@ def texts(right):
     """On each text of the paper: ours lower than GELU, most on code and by characters, and half as much lower where it
     was learned from GELU; or higher."""
     rng, rows = np.random.default_rng(RNG), []
-    for task in PAPER:
+    for task in PAPER_TEXTS:
         gain = 0.02 * (1 + 3 * task.startswith("code") + 2 * task.endswith("char"))
         logs = {"linear MLP": 0.2, "baseline": 0.0, "ours MLP": -gain if right else gain - 0.14, "ours attention": 0.03}
         if not right:
@@ -210,9 +209,9 @@ def parallel_models(right):
 def text_matrix(right):
     """Functions of other texts within half a percent of a text's own; or one of them five percent off."""
     rng, rows = np.random.default_rng(RNG), []
-    for task in (*PAPER, "mano"):
-        for number, architecture in enumerate(("baseline", *PAPER, "mano")):
-            change = 0.005 * (number % 2) if right or number != 2 or task == PAPER[1] else 0.05
+    for task in (*PAPER_TEXTS, "mano"):
+        for number, architecture in enumerate(("baseline", *PAPER_TEXTS, "mano")):
+            change = 0.005 * (number % 2) if right or number != 2 or task == PAPER_TEXTS[1] else 0.05
             for seed in range(6):
                 perplexity = 4 * np.exp(change + 0.001 * rng.normal())
                 rows.append((task, architecture, seed, perplexity, 0.5, False))

@@ -3,7 +3,7 @@
 import pandas as pd
 import pytest
 
-from lab.papers.transformers.individual_tasks import captions, claims
+from lab.papers.transformers import lengths_and_widths
 from tests.papers.transformers import planted
 
 
@@ -17,7 +17,7 @@ def test_widths_are_compared_below_the_full_one_for_tasks_learned_at_any():
     means = {("mano", "baseline", 8): 0.21, ("mano", "ours MLP", 8): 0.22, ("mano", "baseline", 16): 0.23}
     means |= {("mano", "ours MLP", 16): 0.28, ("mano", "baseline", 32): 0.4, ("mano", "ours MLP", 32): 0.9}
     means |= {("copy", method, width): 0.01 for method in ("baseline", "ours MLP") for width in (8, 16)}
-    said = captions.widths(accuracies(means))
+    said = lengths_and_widths.widths(accuracies(means))
     assert "Mano +3.0 [" in said, "the mean of 1 and 5 points, and not the 50 of the full width"
     assert said.endswith("; not learned: Copy.")
 
@@ -25,12 +25,14 @@ def test_widths_are_compared_below_the_full_one_for_tasks_learned_at_any():
 @pytest.mark.parametrize("right", [True, False])
 def test_the_sentence_on_widths_has_the_number_of_the_claim(right):
     table = planted.widths(right)
-    estimate = next(claim for claim in claims.FIG4 if claim.name == "small-widths").measure(table).estimate
-    assert f"{estimate.effect:+.1f}".replace("-", "−") in captions.widths(table)
+    estimate = next(claim for claim in lengths_and_widths.FIG4 if claim.name == "small-widths").measure(table).estimate
+    assert f"{estimate.effect:+.1f}".replace("-", "−") in lengths_and_widths.widths(table)
 
 
 def test_a_method_that_copies_nothing_is_named():
     table = planted.lengths(True)
-    assert "Not even" not in captions.lengths(table)
+    assert "Not even" not in lengths_and_widths.lengths(table)
     failing = table["accuracy"].where(table["method"] != "ALiBi", 0.0)
-    assert captions.lengths(table.assign(accuracy=failing)).endswith("Not even length 10 is learned here by ALiBi.")
+    assert lengths_and_widths.lengths(table.assign(accuracy=failing)).endswith(
+        "Not even length 10 is learned here by ALiBi."
+    )

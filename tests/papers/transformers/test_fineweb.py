@@ -5,8 +5,8 @@ import pytest
 
 from lab.catalogue.build import figure
 from lab.catalogue.registry import entry
-from lab.papers.transformers.fineweb import printed
-from lab.papers.transformers.fineweb.settings import DEGREE, DEPTHS, GELU, METHODS, POLYNOMIAL, SPLINE, search
+from lab.papers.transformers import fineweb
+from lab.papers.transformers.fineweb import DEGREE, DEPTHS, GELU, METHODS, POLYNOMIAL, SPLINE, search
 from lab.resolve import resolve
 from lab.spec import Learned, Shaped, needs
 from tests.papers.plans import planned_runs
@@ -18,7 +18,7 @@ def test_one_function_of_small_models_serves_all_depths():
         assert {found for _, spec in plan for found in needs(spec)} == {search(scale)}
         assert [labels["layers"] for labels, _ in plan[:: len(METHODS)]] == list(DEPTHS[scale])
     assert (search("paper").model.layers, search("paper").model.width) == (2, 256)
-    assert printed.LAYERS == DEPTHS["paper"]
+    assert fineweb.LAYERS == DEPTHS["paper"]
 
 
 def test_polynomials_are_of_the_same_function():
@@ -43,9 +43,9 @@ def test_times_are_of_steps_that_were_taken_here():
 
 
 def test_what_the_paper_says_of_time_is_what_it_prints():
-    seconds = {method: np.array(values) for method, values in printed.SECONDS.items()}
+    seconds = {method: np.array(values) for method, values in fineweb.SECONDS.items()}
     exact, polynomial = (seconds[method] / seconds[GELU] for method in (SPLINE, POLYNOMIAL))
     said = entry("transformers/table6").paper_says
     assert f"up to {max(exact):.1f} times" in said
-    cheaper = [depth for depth, ratio in zip(printed.LAYERS, polynomial, strict=True) if ratio < 1]
+    cheaper = [depth for depth, ratio in zip(fineweb.LAYERS, polynomial, strict=True) if ratio < 1]
     assert cheaper == [10, 12] and "less than GELU in the two deepest" in said

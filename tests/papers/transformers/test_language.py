@@ -10,9 +10,8 @@ import lab
 from lab.catalogue.build import check, figure
 from lab.catalogue.registry import entry
 from lab.errors import ArgumentError
-from lab.papers.transformers.defaults import of_sequences, scale_of
-from lab.papers.transformers.language.measures import accuracy_gains, perplexity_changes
-from lab.papers.transformers.language.settings import TEXTS, language
+from lab.papers.transformers.language import accuracy_gains, perplexity_changes
+from lab.papers.transformers.settings import TEXTS, language, of_sequences, scale_of
 from lab.spec import key, needs, replace
 from lab.tasks import Text
 from tests.papers.plans import planned_runs

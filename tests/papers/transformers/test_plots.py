@@ -7,11 +7,9 @@ import pandas as pd
 import plotly.graph_objects as go
 import pytest
 
-from lab.papers.transformers.approximations import plots as variants
-from lab.papers.transformers.compatibility import plots as heatmap
-from lab.papers.transformers.compatibility.matrix import PAPER, compare, delta, square
-from lab.papers.transformers.individual_tasks import plots as curves
-from lab.plots import functions
+from lab.papers.transformers import compatibility, functions, learning_curves, lengths_and_widths
+from lab.papers.transformers.matrix import PAPER, compare, delta, square
+from lab.plots import functions as shapes
 from lab.plots.caption import EDGE, GLYPH, captioned, reading, signed, true_minus, wrap
 from lab.plots.style import DIVERGING, METHOD_COLOURS, METHOD_SYMBOLS, faded
 from lab.tasks.named import TASK_TITLES, task_title
@@ -27,14 +25,14 @@ def parts():
 VARIANTS, FUNCTIONS = tables.variants()
 LOST = ("addmod", "Chebyshev", 36, 3)
 MADE = {
-    "fig2": (curves.fig2, tables.curves(["memorize", "addmod", "add", "mano"], tables.METHODS[:2], died=DIED)),
-    "fig3": (curves.fig3, tables.lengths()),
-    "fig4": (curves.fig4, tables.widths()),
-    "fig5": (heatmap.fig5, tables.matrix(PAPER, noise=0.05)),
-    "fig6": (functions.fig6, tables.shapes()),
-    "fig10": (curves.fig10, tables.curves(died=DIED)),
-    "fig11": (heatmap.fig11, parts()),
-    "fig12": (lambda table: variants.fig12(table, FUNCTIONS), tables.variants(died={LOST})[0]),
+    "fig2": (learning_curves.fig2, tables.curves(["memorize", "addmod", "add", "mano"], tables.METHODS[:2], died=DIED)),
+    "fig3": (lengths_and_widths.fig3, tables.lengths()),
+    "fig4": (lengths_and_widths.fig4, tables.widths()),
+    "fig5": (compatibility.fig5, tables.matrix(PAPER, noise=0.05)),
+    "fig6": (shapes.fig6, tables.shapes()),
+    "fig10": (learning_curves.fig10, tables.curves(died=DIED)),
+    "fig11": (compatibility.fig11, parts()),
+    "fig12": (lambda table: functions.fig12(table, FUNCTIONS), tables.variants(died={LOST})[0]),
 }
 SAYS = {  # what a reader must be told
     "fig2": ("one run a seed", "Dashed: the best trivial answer", "Add, baseline: 2 of 6", "Mano, ours MLP: 1 of 6"),
@@ -194,7 +192,7 @@ def test_one_seed_has_no_interval_and_the_key_says_so():
         table = MADE[name][1]
         figure = drawn(name, table[table["seed"] == 0])
         assert "One seed only" in reading(figure) and "95 % confidence interval" not in reading(figure)
-    assert not named(curves.fig3(tables.lengths(seeds=1)), "ALiBi, interval")
+    assert not named(lengths_and_widths.fig3(tables.lengths(seeds=1)), "ALiBi, interval")
 
 
 def test_both_training_lengths_are_marked():
@@ -277,7 +275,7 @@ def test_fig6_draws_each_function_over_its_inputs():
         np.testing.assert_array_equal(inputs.y, 100 * rows["density"])
         low, high = figure.layout[function.xaxis.replace("x", "xaxis")].range
         shown = rows.loc[rows["x"].between(low, high), "density"].sum()
-        assert shown >= functions.SHOWN and low <= 0 <= high
+        assert shown >= shapes.SHOWN and low <= 0 <= high
     ends = named(figure, "constant ends")[0]
     rows = table[table["task"] == "memorize"]
     assert ends.y[0] == ends.y[1] == rows["value"].iloc[0] and ends.y[-1] == rows["value"].iloc[-1]
@@ -323,8 +321,8 @@ def test_fig12_draws_the_functions_of_the_table():
 
 
 def test_fig12_s_summary_has_the_numbers_of_its_points():
-    told = variants.summary(VARIANTS)
-    cells = variants.gains(VARIANTS).set_index(["architecture", "task"])["delta"]
+    told = functions.summary_fig12(VARIANTS)
+    cells = functions.gains(VARIANTS).set_index(["architecture", "task"])["delta"]
     for name, architecture in (("learned", "ours MLP"), ("polynomial 18", "polynomial 18")):
         gains = cells[architecture].sort_values()
         ends = [f"{signed(gains.iloc[at])} ({task_title(gains.index[at])})" for at in (0, -1)]
@@ -332,9 +330,9 @@ def test_fig12_s_summary_has_the_numbers_of_its_points():
     assert "–" not in told
     tasks = VARIANTS["task"].unique()
     one = tables.variants(died={("add", "symmetrized", 0, seed) for seed in range(6)})[0]
-    assert "Add" not in variants.summary(one).split("symmetrized")[1].split(";")[0]
+    assert "Add" not in functions.summary_fig12(one).split("symmetrized")[1].split(";")[0]
     lost = tables.variants(died={(task, "symmetrized", 0, seed) for task in tasks for seed in range(6)})[0]
-    assert "symmetrized – (every run diverged);" in variants.summary(lost)
+    assert "symmetrized – (every run diverged);" in functions.summary_fig12(lost)
     json.loads(drawn("fig12", lost).to_json())
 
 
@@ -342,7 +340,7 @@ def test_gelu_is_torch_s():
     import torch
 
     x = np.linspace(-6, 6, 101)
-    np.testing.assert_allclose(functions.gelu(x), torch.nn.functional.gelu(torch.from_numpy(x)), atol=1e-14)
+    np.testing.assert_allclose(shapes.gelu(x), torch.nn.functional.gelu(torch.from_numpy(x)), atol=1e-14)
 
 
 def test_every_method_has_a_colour_and_a_symbol():

@@ -2,8 +2,7 @@
 
 import pytest
 
-from lab.papers.transformers.rates.choice import at_best, at_printed, best_rates
-from lab.papers.transformers.rates.figures import plan, rates, summary
+from lab.papers.transformers.rates import at_best, at_printed, best_rates, plan, rates, summary
 from lab.papers.transformers.settings import BASELINE, MLP, printed_rate, setting
 from lab.papers.transformers.sweep import SEEDS
 from tests.papers.transformers.planted import rates as planted

@@ -7,19 +7,18 @@ the number of steps of App. B.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import asdict, dataclass
-from itertools import permutations
+from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
 
 from lab.errors import LabError
 from lab.papers.claims import agreement
+from lab.papers.transformers.settings import BASELINE
 from lab.plots.caption import counted, true_minus
 from lab.statistics import half_width
 from lab.tasks.named import TASK_TITLES
 
-BASELINE = "baseline"
 PAPER_SOURCE = "transformers paper, Figure 5 (printed as text; 6 seeds, no interval)"
 # Rows: architecture optimized for. Columns: trained and tested on. Both in the order of TASK_TITLES.
 PAPER = pd.DataFrame(
@@ -57,31 +56,26 @@ def delta(table: pd.DataFrame) -> pd.DataFrame:
     base = base.reindex(pd.MultiIndex.from_frame(learned[["task", "seed"]]))
     all_pairs = 100 * (learned["accuracy"].to_numpy(float) - base.to_numpy(float))
     places = learned.groupby(["architecture", "task"], sort=False).indices
-    for architecture in _ordered(set(learned["architecture"])):
-        for task in _ordered({task for of, task in places if of == architecture}):
-            pairs = all_pairs[places[architecture, task]]
-            gains = pairs[np.isfinite(pairs)].round(9)  # equal accuracies differ by 0, not by float64 rounding
-            mean, half = (gains.mean().round(9), half_width(gains)) if len(gains) else (np.nan, np.nan)
-            error = gains.std(ddof=1) / np.sqrt(len(gains)) if len(gains) > 1 else np.nan
-            rows.append(
-                {
-                    "architecture": architecture,
-                    "task": task,
-                    "delta": mean,
-                    "error": error,
-                    "low": mean - half,
-                    "high": mean + half,
-                    "seeds": len(gains),
-                    "lost": len(pairs) - len(gains),
-                }
-            )
+    for architecture, task in sorted(places, key=lambda cell: [*map(_order, cell)]):
+        pairs = all_pairs[places[architecture, task]]
+        gains = pairs[np.isfinite(pairs)].round(9)  # equal accuracies differ by 0, not by float64 rounding
+        mean, half = (gains.mean().round(9), half_width(gains)) if len(gains) else (np.nan, np.nan)
+        row = {"architecture": architecture, "task": task, "delta": mean}
+        row["error"] = gains.std(ddof=1) / np.sqrt(len(gains)) if len(gains) > 1 else np.nan
+        row |= {"low": mean - half, "high": mean + half, "seeds": len(gains), "lost": len(pairs) - len(gains)}
+        rows.append(row)
     return pd.DataFrame(rows)
 
 
 def square(cells: pd.DataFrame, value: str = "delta") -> pd.DataFrame:
     """One column of `delta`'s result as a matrix, architectures × tasks, in the paper's order."""
     matrix = cells.pivot(index="architecture", columns="task", values=value)
-    return matrix.loc[_ordered(matrix.index), _ordered(matrix.columns)]
+    return matrix.loc[sorted(matrix.index, key=_order), sorted(matrix.columns, key=_order)]
+
+
+def _order(name: str) -> tuple[int, str]:
+    """Sorts names of tasks as the paper's matrix has them; others come last."""
+    return ([*TASK_TITLES].index(name) if name in TASK_TITLES else len(TASK_TITLES)), name
 
 
 def clear(cells: pd.DataFrame) -> pd.Series:
@@ -103,7 +97,6 @@ class Comparison:
     spearman: float  # rank correlation over all cells; NaN where one matrix has equal numbers only
     spearman_low: float  # 95 % bootstrap interval over rows and columns (`lab.papers.claims`)
     spearman_high: float
-    p_value: float  # share of all reorderings of our architectures that correlate as well: 1/n! at the least
     best_on_diagonal: int  # tasks whose own architecture is best; ties count, unless all are equal
     paper_best_on_diagonal: int
     tasks: int
@@ -127,10 +120,6 @@ class Comparison:
             f"{counted(self.tasks, 'task')} learned here ({self.paper_best_on_diagonal} in the paper)."
         )
 
-    def to_dict(self) -> dict[str, float]:
-        """The numbers by name."""
-        return asdict(self)
-
 
 def compare(ours: pd.DataFrame, paper: pd.DataFrame = PAPER, unlearned: Iterable[str] = ()) -> Comparison:
     """Compare what `delta` found with a published matrix (architectures × tasks).
@@ -146,11 +135,10 @@ def compare(ours: pd.DataFrame, paper: pd.DataFrame = PAPER, unlearned: Iterable
     return Comparison(
         cells=len(both),
         clear=int(known.sum()),
-        sign_agreement=_share(agree[known]),
+        sign_agreement=float(agree[known].mean()) if known.any() else float("nan"),
         spearman=ranks.spearman,
         spearman_low=ranks.low,
         spearman_high=ranks.high,
-        p_value=_reordered(here, there),
         best_on_diagonal=len(best(here[left]) & {(t, t) for t in left}),
         paper_best_on_diagonal=len(best(there[left]) & {(t, t) for t in left}),
         tasks=len(left),
@@ -174,29 +162,3 @@ def best(matrix: pd.DataFrame) -> set[tuple[str, str]]:
     """
     telling = [task for task in matrix if matrix[task].max() > matrix[task].min()]
     return {(a, t) for t in telling for a in matrix.index if matrix.loc[a, t] == matrix[t].max()}
-
-
-def _ordered(names) -> list[str]:
-    order = {name: i for i, name in enumerate(TASK_TITLES)}
-    return sorted(names, key=lambda name: (order.get(name, len(order)), name))
-
-
-def _share(truth: pd.Series) -> float:
-    return float(truth.mean()) if len(truth) else float("nan")
-
-
-def _reordered(ours: pd.DataFrame, paper: pd.DataFrame) -> float:
-    """p-value of the hypothesis that it does not matter which architecture is which; NaN for holes or over 9 rows.
-
-    Cells of a row share a non-linearity and those of a column a baseline, so cells cannot be shuffled one by one.
-    """
-    rows = len(ours)
-    if ours.isna().any(axis=None) or paper.isna().any(axis=None) or not 1 < rows <= 9:
-        return float("nan")
-    ranks = [pd.Series(m.to_numpy().ravel()).rank().to_numpy().reshape(m.shape) for m in (ours, paper)]
-    products = ranks[0] @ ranks[1].T  # [i, j]: our row i in the place of the paper's row j
-    orders = np.array(list(permutations(range(rows))))
-    sums = products[orders, np.arange(rows)].sum(
-        axis=1
-    )  # grows with Spearman's correlation; orders[0] is ours as it is
-    return float(np.mean(sums >= sums[0] - 1e-9))

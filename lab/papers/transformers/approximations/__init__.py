@@ -1,1 +1,0 @@
-"""Learned functions made symmetric, or replaced by polynomials (Figure 12)."""

@@ -1,0 +1,302 @@
+"""Figures 6 and 12 of the transformers paper: the learned functions, and what their fine detail is worth.
+
+Figure 12 (Appendices D and F) has the learned function against its symmetrized version and against polynomials in its
+place, each trained with from scratch. The paper has it for language models (`lab.papers.transformers.sizes`); here it
+is for four algorithmic tasks.
+"""
+
+from __future__ import annotations
+
+from functools import cache, partial
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import torch
+
+from lab import tasks
+from lab.nonlinearity.part import as_module
+from lab.papers.entry import Entry, Planned
+from lab.papers.tables import Labelled, learned_functions
+from lab.papers.transformers.learning_curves import by_method
+from lab.papers.transformers.matrix import delta
+from lab.papers.transformers.origin import origin
+from lab.papers.transformers.settings import MLP, setting
+from lab.plots import go
+from lab.plots.caption import set_reading, signed
+from lab.plots.functions import fig6
+from lab.plots.lines import line, named, points, whiskers
+from lab.plots.panels import above, grid
+from lab.plots.style import GREY, METHOD_SYMBOLS, SIZE, colour, faded
+from lab.resolve import resolve
+from lab.run import Run
+from lab.spec import Knots, Learned, Shaped
+from lab.statistics import INTERVAL
+from lab.store import Store
+from lab.tasks.named import learned, task_title
+
+TASKS = ("memorize", "addmod", "add", "parentheses")  # where the learned function makes a difference at laptop scale
+SYMMETRIZED, POLYNOMIAL, CHEBYSHEV = "symmetrized", "polynomial", "Chebyshev"
+SHAPES = {SYMMETRIZED: "symmetrized", POLYNOMIAL: "polynomial", CHEBYSHEV: "chebyshev"}  # of `Shaped`, by method
+DEGREES = {POLYNOMIAL: (6, 18, 24), CHEBYSHEV: (18, 36, 72)}
+FEW_STEPS = {POLYNOMIAL: (2, 4), CHEBYSHEV: (4, 12)}  # at smoke scale a search moves hardly more than five knots
+WITHOUT_POLYNOMIALS = {"smoke": (), "laptop": ("add",), "paper": ()}  # its runs take longest
+PAPERS = 18  # degree of the paper's polynomials
+
+
+def plan_fig6(scale: str, seeds: int) -> list[Planned]:
+    """One model a task, trained with its function."""
+    return [planned for task in tasks.NAMES for planned in by_method(task, scale, 1, (MLP,))]
+
+
+def measure_fig6(runs: Labelled) -> pd.DataFrame:
+    """The learned function at its knots, the share of the trained model's inputs that fall nearest to each knot, and
+    the model's accuracy at the end of its training."""
+    rows = []
+    for labels, run in runs:
+        knots = resolve(run.spec.model.mlp, run.store)
+        assert isinstance(knots, Knots), f"run {run.key} has no learned function"
+        inputs = mlp_inputs(run)
+        positions = torch.linspace(knots.low, knots.high, len(knots.values))
+        nearest = ((inputs.clamp(knots.low, knots.high) - knots.low) / (positions[1] - positions[0])).round().long()
+        share = torch.bincount(nearest, minlength=len(knots.values)) / len(inputs)  # NaN: the model diverged
+        for x, value, density in zip(positions.tolist(), knots.values, share.tolist(), strict=True):
+            row = {"task": labels["task"], "x": x, "value": value, "density": density}
+            rows.append(row | {"accuracy": float(run.accuracy[-1])})
+    return pd.DataFrame(rows)
+
+
+def mlp_inputs(run: Run, examples: int = 200) -> torch.Tensor:
+    """What the MLP non-linearities of a trained model receive on test sequences, all layers: a flat tensor."""
+    task = tasks.load(run.spec.task, run.spec.task_seed)
+    model: Any = run.model()  # a transformer
+    received: list[torch.Tensor] = []
+    # the blocks share one module: one hook sees all layers
+    model.blocks[0].phi.register_forward_pre_hook(lambda _, inputs: received.append(inputs[0].flatten()))
+    with torch.no_grad():
+        model(task.splits["test"].tokens[None, :examples, :-1])
+    inputs = torch.cat(received)
+    return inputs[inputs.isfinite()]  # a diverged model has none
+
+
+def summary_fig6(table: pd.DataFrame) -> str:
+    """Which of the functions belong to models that learned something."""
+    accuracies = table.groupby("task", sort=False)["accuracy"].first()
+    dead = [task_title(task) for task, accuracy in accuracies.items() if not learned(task, accuracy)]
+    text = f"{len(accuracies) - len(dead)} of {len(accuracies)} are of models that do better than a trivial answer"
+    return f"{text}; grey, of models no better than a trivial answer: {', '.join(dead)}." if dead else f"{text}."
+
+
+def plan_fig12(scale: str, seeds: int) -> list[Planned]:
+    """Baseline, learned function, and that function in each other shape; degree 0 where there is none."""
+    runs = []
+    for task in TASKS:
+        runs += [(labels | {"degree": 0}, spec) for labels, spec in by_method(task, scale, seeds)]
+        base = setting(task, scale)
+        fitted = {} if task in WITHOUT_POLYNOMIALS[scale] else FEW_STEPS if scale == "smoke" else DEGREES
+        kinds = [(SYMMETRIZED, 0), *((method, degree) for method, degrees in fitted.items() for degree in degrees)]
+        for method, degree in kinds:
+            part = Shaped(Learned(base.search(("mlp",))), SHAPES[method], degree or None)
+            labels = {"task": task, "method": method, "degree": degree}
+            runs += [(labels, spec) for spec in base.runs(seeds, mlp=part)]
+    return runs
+
+
+def measure_fig12(runs: Labelled) -> pd.DataFrame:
+    """One row a run: task, method, degree, seed, accuracy (0 to 1, mean over training), last (at its end), diverged;
+    and of its function: rms_error, maximum_error (of a polynomial), mirror, shift, correlation (of a symmetrized one).
+    """
+    facts = cache(_facts)  # one function serves all seeds
+    return pd.DataFrame(
+        [
+            labels
+            | {"seed": run.spec.seed, "accuracy": float(run.accuracy.mean()), "last": float(run.accuracy[-1])}
+            | {"diverged": bool(run.diverged)}
+            | facts(run.spec.model.mlp, run.store)
+            for labels, run in runs
+        ]
+    )
+
+
+def _facts(part: str | Learned | Shaped, store: Store) -> dict:
+    """How well a shape fits the learned function that it was made of."""
+    if not isinstance(part, Shaped):
+        return {}
+    phi: Any = as_module(resolve(part.of, store))  # a spline
+    fit = phi.symmetrized() if part.shape == SYMMETRIZED else getattr(phi, part.shape)(part.degree)
+    names = ("mirror", "shift", "correlation") if part.shape == SYMMETRIZED else ("rms_error", "maximum_error")
+    return {name: getattr(fit, name) for name in names}
+
+
+def gains(table: pd.DataFrame) -> pd.DataFrame:
+    """`matrix.delta` by task, method and degree: what models gain over the baseline, in percentage points."""
+    names = table["method"].where(table["degree"] == 0, table["method"] + " " + table["degree"].astype(str))
+    known = table.assign(architecture=names)
+    kinds = known[["architecture", "method", "degree"]].drop_duplicates()
+    return delta(known).merge(kinds, on="architecture")
+
+
+def summary_fig12(table: pd.DataFrame) -> str:
+    """By kind of function: on which tasks it gains least and most over the baseline."""
+    cells = gains(table)
+    ranges: dict[str, dict[str, float]] = {}
+    for task in table["task"].unique():
+        rows = cells[cells["task"] == task]
+        for method, degree in _shown(rows).items():
+            (gain,) = rows.loc[(rows["method"] == method) & (rows["degree"] == degree), "delta"]
+            ranges.setdefault(f"{NAMES[method]}{f' {degree}' if degree else ''}", {})[task_title(task)] = gain
+    words = [f"{name} {_range(by_task)}" for name, by_task in ranges.items()]
+    return f"Mean accuracy over training, minus baseline, in points: {'; '.join(words)}."
+
+
+def _range(by_task: dict[str, float]) -> str:
+    """From the least to the most.
+
+    >>> _range({"Add": 2.0, "Memorize": 5.0, "Mano": float("nan")}), _range({"Mano": float("nan")})
+    ('+2.0 (Add) to +5.0 (Memorize)', '– (every run diverged)')
+    """
+    known = sorted((gain, task) for task, gain in by_task.items() if gain == gain)
+    if not known:
+        return "– (every run diverged)"
+    return " to ".join(dict.fromkeys(f"{signed(gain)} ({task})" for gain, task in (known[0], known[-1])))
+
+
+def _shown(rows: pd.DataFrame) -> dict[str, int]:
+    """The degree of each method that is drawn and told: the paper's of the polynomials, the highest of the series."""
+    degrees = {method: set(rows.loc[rows["method"] == method, "degree"]) for method in NAMES}
+    return {
+        method: PAPERS if method == POLYNOMIAL and PAPERS in values else max(values)
+        for method, values in degrees.items()
+        if values
+    }
+
+
+NAMES = {MLP: "learned", SYMMETRIZED: SYMMETRIZED, POLYNOMIAL: POLYNOMIAL, CHEBYSHEV: CHEBYSHEV}
+DASHES = {MLP: "solid", SYMMETRIZED: "solid", POLYNOMIAL: "dash", CHEBYSHEV: "dot"}
+APART = {POLYNOMIAL: -0.15, CHEBYSHEV: 0.15}  # where both have a degree
+IMAGES = {"x": "φ(−x)", "y": "−φ(x)", "both": "−φ(−x)"}  # by mirror
+
+
+def fig12(table: pd.DataFrame, functions: pd.DataFrame) -> go.Figure:
+    """One row a task: its functions, and the gain over the baseline of models trained with each.
+
+    table: task, method, degree (0: none), seed, accuracy (0 to 1), mirror, correlation. functions: task, method,
+    degree, x, value; of each kind of polynomial one degree is drawn.
+    """
+    tasks, cells = list(table["task"].unique()), gains(table)
+    figure = grid([title for task in tasks for title in (task_title(task), "")], 2, 150, gap=56, top=64, horizontal=62)
+    # where each method and degree stands on the axis, and what it is called there; the same in all panels
+    places = {(MLP, 0): (0.0, "spline"), (SYMMETRIZED, 0): (1.3, "sym.")}
+    degrees = sorted(set(table["degree"]) - {0})
+    places |= {(method, d): (2.5 + i, str(d)) for i, d in enumerate(degrees) for method in APART}
+    for row, task in enumerate(tasks, 1):
+        of_task = table[table["task"] == task]
+        _draw_functions(figure, functions[functions["task"] == task], row)
+        known = of_task[of_task["method"] == SYMMETRIZED].dropna(subset=["correlation"]).head(1)
+        image = "".join(f"{IMAGES[one.mirror]}: r = {one.correlation:.2f}" for one in known.itertuples())
+        above(figure, image, row, 1, side="right", size=SIZE - 2)
+        _draw_gains(figure, cells[cells["task"] == task], places, row)
+        if not {POLYNOMIAL, CHEBYSHEV} & set(of_task["method"]):
+            above(figure, "no polynomials trained on this task", row, 2, side="right", size=SIZE - 2)
+        figure.update_yaxes(title_text="φ(x)", row=row, col=1)
+        figure.update_yaxes(title_text="gain (% points)", row=row, col=2)
+    figure.update_xaxes(title_text="input x", row=len(tasks), col=1)
+    figure.update_xaxes(title_text="spline, or degree of its polynomial", row=len(tasks), col=2)
+    divergences = [
+        f"{task_title(c.task)}, {c.architecture}: {c.lost} of {c.seeds + c.lost}" for c in cells.itertuples() if c.lost
+    ]
+    set_reading(
+        figure,
+        "Left: where the learned function is not zero; with its polynomial of the paper's degree and its Chebyshev"
+        " series of the highest. Above: its most similar mirror image, wherever it lies, and their correlation r.",
+        "Right: difference to the baseline of the same seed, mean over seeds; grey: GELU, the baseline.",
+        f"Whiskers and blue band: {INTERVAL}." if table["seed"].nunique() > 1 else "One seed only: no interval.",
+        "Polynomials are least squares on the knots and Horner's method in float32, which loses its digits above degree"
+        " 18; a Chebyshev series keeps them.",
+        f"Pairs left out, because a run diverged: {'; '.join(divergences)}." if divergences else "",
+    )
+    return figure
+
+
+def _draw_functions(figure: go.Figure, rows: pd.DataFrame, row: int) -> None:
+    for method, degree in _shown(rows).items():
+        part = rows[(rows["method"] == method) & (rows["degree"] == degree)].sort_values("x")
+        look: dict[str, Any] = {"name": NAMES[method], "legendgroup": method, "showlegend": not named(figure, method)}
+        look |= {"hovertemplate": "φ(%{x:.2f}) = %{y:.3g}"}
+        width = 2.2 if method == MLP else 1.5
+        line(figure, part["x"], part["value"], colour(method), (row, 1), width, DASHES[method], **look)
+    ours = rows.loc[rows["method"].isin((MLP, SYMMETRIZED)), "value"]  # a polynomial may leave the panel at the ends
+    pad = 0.12 * np.ptp(ours) or 0.5
+    figure.update_yaxes(range=(ours.min() - pad, ours.max() + pad), nticks=5, row=row, col=1)
+
+
+def _draw_gains(figure: go.Figure, cells: pd.DataFrame, places: dict, row: int) -> None:
+    at, ends = (row, 2), (-0.7, max(x for x, _ in places.values()) + 0.6)
+    quiet: dict[str, Any] = {"hoverinfo": "skip", "showlegend": False}
+    line(figure, ends, [0, 0], GREY, at, 1.5, name="GELU", **quiet)
+    ours = cells[cells["method"] == MLP].iloc[0]
+    if np.isfinite(ours["low"]):
+        box: dict[str, Any] = {"x": [*ends, *ends[::-1]], "y": [ours["low"]] * 2 + [ours["high"]] * 2, "fill": "toself"}
+        box |= {"fillcolor": faded(colour(MLP), 0.12), "mode": "lines", "line": {"width": 0}}
+        figure.add_scatter(**box, name="learned, interval", row=row, col=2, **quiet)
+    line(figure, ends, [ours["delta"]] * 2, colour(MLP), at, 1, name="learned again", **quiet)
+    for method, part in cells.groupby("method", sort=False):
+        part = part.sort_values("degree")
+        ink, symbol = colour(method), METHOD_SYMBOLS[method]
+        look: dict[str, Any] = {"name": NAMES[method], "legendgroup": method, "showlegend": False}
+        look |= {"customdata": part["architecture"]}
+        look |= {"mode": "markers+lines" if method in APART else "markers"}
+        look |= {"line": {"color": ink, "width": 1, "dash": DASHES[method]}}
+        look |= {"error_y": whiskers(part["high"] - part["delta"], 3)}
+        look |= {"hovertemplate": "%{customdata}: %{y:+.1f} ± %{error_y.array:.1f} points"}
+        x = [places[method, degree][0] + APART.get(method, 0) for degree in part["degree"]]
+        points(figure, x, part["delta"], ink, at, 7, symbol, **look)
+    ticks = dict(places.values())
+    axis = {"range": ends, "tickvals": list(ticks), "ticktext": list(ticks.values()), "tickangle": 0}
+    figure.update_xaxes(**axis, row=row, col=2)
+    figure.update_yaxes(nticks=6, row=row, col=2)
+
+
+def notes_fig12(scale: str) -> list[str]:
+    """Where the tasks are not the paper's."""
+    return [
+        "four algorithmic tasks, those with a gain in Figure 10 at laptop scale, instead of TinyStories at several"
+        " model sizes, which transformers/fig12_language has",
+        *(f"no polynomials on {task.upper()}" for task in WITHOUT_POLYNOMIALS[scale]),
+    ]
+
+
+ENTRIES = (
+    Entry(
+        "transformers/fig6",
+        "3.2",
+        "The learned functions",
+        "The MLP non-linearity learned for each task, with the inputs that it receives in a model trained with it",
+        "irregular, task-specific shapes",
+        tasks=tasks.NAMES,
+        plan=plan_fig6,
+        measure=measure_fig6,
+        plot=fig6,
+        summary=summary_fig6,
+        origin=origin(tasks.NAMES),
+        seeds={"smoke": 1, "laptop": 1, "paper": 1},
+        minutes={"smoke": 0.2, "laptop": 6, "paper": 6},
+    ),
+    Entry(
+        "transformers/fig12",
+        "D and F",
+        "Learned functions, made symmetric or smooth",
+        "Left: the MLP non-linearity learned for a task, symmetrized (averaged with its most similar mirror image), and"
+        " as polynomials. Right: what models gain with each in mean test accuracy over training, against GELU",
+        "of language models, symmetrized ones are almost always worse, polynomials of higher degree better",
+        tasks=TASKS,
+        plan=plan_fig12,
+        measure=measure_fig12,
+        functions=partial(learned_functions, support=True),
+        plot=fig12,
+        summary=summary_fig12,
+        notes=notes_fig12,
+        origin=origin(TASKS),
+        minutes={"smoke": 0.3, "laptop": 18, "paper": 12},
+    ),
+)

@@ -1,0 +1,305 @@
+"""Figures 7, 13 and 14 of the transformers paper, and Figure 12 of language models: models of several sizes, each with
+functions of its own (Section 4.1, Appendix D)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from functools import partial
+from math import isnan
+from typing import Any
+
+import pandas as pd
+
+from lab.estimates import Estimate
+from lab.papers.claims import Claim, Verdict, all_of
+from lab.papers.entry import Entry, Planned
+from lab.papers.runs import POINTS
+from lab.papers.tables import learned_functions
+from lab.papers.transformers.designs import better
+from lab.papers.transformers.language import (
+    accuracy_gains,
+    changes,
+    claim_on_stories,
+    final,
+    perplexity_changes,
+    perplexity_gains,
+    some_text,
+    spread,
+    verdicts_of,
+)
+from lab.papers.transformers.origin import stories_origin, texts_origin
+from lab.papers.transformers.settings import (
+    ATTENTION,
+    BASELINE,
+    BOTH,
+    FROM_GELU,
+    MLP,
+    SIZES,
+    STORIES,
+    STORY_NAMES,
+    Setting,
+    language,
+)
+from lab.plots import go
+from lab.plots.caption import set_reading, signed
+from lab.plots.functions import by_method
+from lab.plots.lines import line, points, whiskers
+from lab.plots.panels import grid, place
+from lab.plots.style import GREY, METHOD_SYMBOLS, colour, methods_of
+from lab.spec import Learned, Shaped, replace
+from lab.statistics import LEVEL
+from lab.tasks.named import task_title
+
+FEW = {"smoke": 2, "laptop": 2, "paper": 3}  # seeds, where every size has them
+SYMMETRIZED = "symmetrized"
+
+
+def symmetrized(base: Setting, method: str) -> dict:
+    """What a method of Figure 12 changes in the baseline's model."""
+    return {"mlp": Shaped(Learned(base.search()), SYMMETRIZED)} if method == SYMMETRIZED else changes(base, method)
+
+
+def plan(texts: Mapping[str, str], methods: Iterable[str], scale: str, seeds: int) -> list[Planned]:
+    """Each size with each method, on one text; texts: by scale."""
+    runs = []
+    for layers, width in SIZES[scale]:
+        base = language(texts[scale], scale)
+        base = replace(base, model=replace(base.model, layers=layers, width=width))
+        for method in methods:
+            labels = {"task": base.task_name, "method": method, "layers": layers, "width": width}
+            runs += [(labels, run) for run in base.runs(seeds, **symmetrized(base, method))]
+    return runs
+
+
+def by_size(table: pd.DataFrame) -> list[tuple[str, pd.DataFrame]]:
+    """The rows of each size of models, named as "layers×width"."""
+    return [(f"{layers}×{width}", rows) for (layers, width), rows in table.groupby(["layers", "width"], sort=True)]
+
+
+def summary_accuracy(table: pd.DataFrame) -> str:
+    """By method: the range over sizes of its accuracy minus the baseline's, and at how many it is above."""
+    gains = [accuracy_gains(rows, "method", BASELINE) for _, rows in by_size(table)]
+    words = over_sizes({method: gain.effect for method, gain in one.items()} for one in gains)
+    title = task_title(table["task"].iloc[0])
+    return f"{title}, held-out accuracy minus the baseline's, in percentage points: {words}."
+
+
+def summary_perplexity(table: pd.DataFrame) -> str:
+    """By method: the range over sizes of the baseline's training perplexity minus its own, and how often it is > 0."""
+    means = [rows.groupby("method", sort=False)["perplexity"].mean() for _, rows in by_size(table)]
+    words = over_sizes((one[BASELINE] - one.drop(BASELINE)).to_dict() for one in means)
+    title = task_title(table["task"].iloc[0])
+    return f"{title}, training perplexity of the baseline minus that of others: {words}."
+
+
+def over_sizes(sizes: Iterable[Mapping[str, float]]) -> str:
+    """What a caption says of numbers by method, one mapping a size: their range, and at how many they are above 0.
+
+    >>> over_sizes([{"ours MLP": 1.12}, {"ours MLP": -0.16}])
+    'ours MLP −0.16 to +1.12 (above 0 at 1 of 2 sizes)'
+    """
+    values: dict[str, list[float]] = {}
+    for one in sizes:
+        for method, value in one.items():
+            if not isnan(value):  # every run of that size diverged
+                values.setdefault(method, []).append(value)
+    return ", ".join(
+        f"{method} {signed(min(numbers), 2)} to {signed(max(numbers), 2)}"
+        f" (above 0 at {sum(value > 0 for value in numbers)} of {len(numbers)} sizes)"
+        for method, numbers in values.items()
+    )
+
+
+def _better_at_each_size(table: pd.DataFrame) -> Verdict:
+    """Accuracy with the MLP function learned from zero minus the baseline's."""
+    effects = [(size, accuracy_gains(rows, "method", BASELINE)) for size, rows in by_size(table)]
+    return all_of(verdicts_of(MLP, effects, above=0.0, unit=POINTS))
+
+
+def _mlp_alone_is_best(table: pd.DataFrame) -> Verdict:
+    """Training perplexity with a learned attention, or with both learned, above that with the learned MLP alone."""
+    verdicts = []
+    for size, rows in by_size(table):
+        effects = perplexity_changes(rows, "method", MLP)
+        for method in (ATTENTION, BOTH):
+            verdicts += verdicts_of(method, [(f"{size}, {method}", effects)], above=0.0, unit="%")
+    return all_of(verdicts)
+
+
+def _symmetrized_is_worse(table: pd.DataFrame) -> Verdict:
+    """Accuracy with the symmetrized function minus that with the original, in models of each size."""
+    return all_of(better(rows, SYMMETRIZED, MLP, size, below=0.0) for size, rows in by_size(table))
+
+
+FIG7 = (claim_on_stories("sizes", "Learned functions improve the accuracy at each model size", _better_at_each_size),)
+FIG12 = (
+    claim_on_stories(
+        "symmetrized",
+        "Symmetrized functions of language models perform worse than the original ones, at every size",
+        _symmetrized_is_worse,
+    ),
+)
+FIG13 = (
+    Claim(
+        "mlp-alone",
+        "It is best to learn the function of the MLP alone",
+        _mlp_alone_is_best,
+        some_text,
+        "6 seeds and 3 searches of each size",
+        1.0,
+    ),
+)
+
+
+def fig7(table: pd.DataFrame, functions: pd.DataFrame) -> go.Figure:
+    """Left: accuracy minus the baseline's by size and method; right: functions of the largest model.
+
+    table: method, layers, width, seed, accuracy. functions: method, layers, width, x, value.
+    """
+    sizes = functions[["layers", "width"]]
+    shown = functions[(sizes == sizes.max()).all(axis=1)]
+    methods = methods_of(shown)
+    figure = grid(["gain in accuracy", *methods], 1 + len(methods), height=260, top=64, horizontal=66)
+    _draw_gains(figure, table, accuracy_gains, (1, 1), True)
+    for column, method in enumerate(methods, 2):
+        rows = shown[shown["method"] == method].sort_values("x")
+        look: dict[str, Any] = {"name": method, "legendgroup": method, "showlegend": False}
+        hover = "φ(%{x:.2f}) = %{y:.3g}"
+        line(figure, rows["x"], rows["value"], colour(method), (1, column), hovertemplate=hover, **look)
+        figure.update_xaxes(title_text="input x", row=1, col=column)
+    figure.update_xaxes(title_text="layers × width", row=1, col=1)
+    figure.update_yaxes(title_text="accuracy minus baseline (% points)", row=1, col=1)
+    figure.update_yaxes(title_text="φ(x)", row=1, col=2)
+    words = f"Left: held-out text. {spread(table)} Right: where functions of the largest model are not zero."
+    set_reading(figure, words)
+    return figure
+
+
+def fig13(table: pd.DataFrame) -> go.Figure:
+    """One panel a method: training perplexity of the baseline minus its own, by size.
+
+    table: method, layers, width, seed, perplexity.
+    """
+    methods = [method for method in methods_of(table) if method != BASELINE]
+    columns = min(2, len(methods))  # names of methods and of sizes are long
+    figure = grid(methods, columns, height=180, top=40, gap=84, horizontal=30, share_y=True)
+    for number, method in enumerate(methods):
+        rows, at = table[table["method"].isin((BASELINE, method))], place(number, columns)
+        _draw_gains(figure, rows, perplexity_gains, at, False)
+        figure.update_xaxes(title_text="layers × width", row=at[0], col=at[1])
+        if at[1] == 1:
+            figure.update_yaxes(title_text="baseline minus this one", row=at[0], col=1)
+    figure.update_yaxes(matches="y")  # panels compare
+    set_reading(figure, f"Differences of training perplexity; above 0 is better. {spread(table)}")
+    return figure
+
+
+def _draw_gains(figure: go.Figure, table: pd.DataFrame, gains: Callable, at: tuple[int, int], legend: bool) -> None:
+    """The gains of each method at each size, side by side."""
+    effects = {size: gains(rows, "method", BASELINE) for size, rows in by_size(table)}
+    methods = [method for method in methods_of(table) if method != BASELINE]
+    for rank, method in enumerate(methods):
+        known = {x: one[method] for x, one in enumerate(effects.values()) if method in one}
+        shift = 0.16 * (rank - (len(methods) - 1) / 2)
+        y = [gain.effect for gain in known.values()]
+        look: dict[str, Any] = {"name": method, "legendgroup": method, "showlegend": legend}
+        look |= {"error_y": _whiskers(known.values())}
+        look |= {"symbol": METHOD_SYMBOLS[method], "hovertemplate": "%{y:+.3f} ± %{error_y.array:.3f}"}
+        points(figure, [x + shift for x in known], y, colour(method), at, 8, **look)
+    figure.add_hline(y=0, line={"color": GREY, "width": 1.2}, row=at[0], col=at[1])
+    axis = {"tickvals": list(range(len(effects))), "ticktext": list(effects), "range": (-0.5, len(effects) - 0.5)}
+    figure.update_xaxes(**axis, row=at[0], col=at[1])
+
+
+def _whiskers(gains: Iterable[Estimate]) -> dict:
+    ends = [gain.interval(LEVEL) for gain in gains]
+    return whiskers([(high - low) / 2 for low, high in ends], 3)
+
+
+def fig12(table: pd.DataFrame, functions: pd.DataFrame) -> go.Figure:
+    """One row a size: the function and its symmetrized version; what models gain with either.
+
+    table: method, layers, width, seed, accuracy, diverged. functions: method, layers, width, x, value.
+    """
+    sizes = by_size(table)
+    figure = grid([title for size, _ in sizes for title in (f"layers × width {size}", "")], 2, 140, gap=54, top=62)
+    for row, (_, rows) in enumerate(sizes, 1):
+        same = functions[["layers", "width"]] == rows[["layers", "width"]].iloc[0]
+        by_method(figure, functions[same.all(axis=1)], (row, 1), legend=row == 1)
+        for y, (method, gain) in enumerate(accuracy_gains(rows, "method", BASELINE).items()):
+            look: dict[str, Any] = {"name": method, "legendgroup": method, "showlegend": False}
+            look |= {"error_x": _whiskers([gain])}
+            look |= {"symbol": METHOD_SYMBOLS[method], "hovertemplate": "%{x:+.2f} ± %{error_x.array:.2f} points"}
+            points(figure, [gain.effect], [y], colour(method), (row, 2), 9, **look)
+        figure.add_vline(x=0, line={"color": GREY, "width": 1.2}, row=row, col=2)
+        figure.update_yaxes(title_text="φ(x)", row=row, col=1)
+        figure.update_yaxes(range=(-0.7, 1.7), showticklabels=False, ticks="", row=row, col=2)
+    figure.update_xaxes(title_text="input x", row=len(sizes), col=1)
+    figure.update_xaxes(title_text="accuracy minus baseline (% points)", row=len(sizes), col=2)
+    set_reading(figure, f"Left: where the learned function is not zero. {spread(table)}")
+    return figure
+
+
+def _shakespeare(number: int, tokens: str, smoke: str, words: str) -> Entry:
+    texts = {"smoke": f"moby_dick {smoke}"} | dict.fromkeys(("laptop", "paper"), f"shakespeare {tokens}")
+    names = tuple(dict.fromkeys(texts.values()))
+    return Entry(
+        f"transformers/fig{number}",
+        "D",
+        f"Shakespeare's plays by {words}: models of several sizes",
+        f"How much lower training perplexity is than the baseline's on Shakespeare's plays by {words}, with functions"
+        " learned for the MLP, for the attention, and for both, by layers × width",
+        "it is best to replace GELU alone, and to keep softmax",
+        tasks=names,
+        plan=partial(plan, texts, (BASELINE, MLP, ATTENTION, BOTH)),
+        measure=final,
+        plot=fig13,
+        summary=summary_perplexity,
+        claims=FIG13,
+        origin=texts_origin(names),
+        seeds=FEW,
+        minutes={"smoke": 0.5, "laptop": 18, "paper": 800},
+    )
+
+
+ENTRIES = (
+    Entry(
+        "transformers/fig7",
+        "4.1",
+        "Children's stories: models of several sizes, and their functions",
+        "Left: accuracy on held-out text, in the second half of the context, minus the baseline's, by layers × width,"
+        " with MLP functions learned from zero and from GELU. Right: these functions",
+        "the accuracy is slightly and consistently better at each size; functions from zero look like wavelets",
+        tasks=STORY_NAMES,
+        plan=partial(plan, STORIES, (BASELINE, MLP, FROM_GELU)),
+        measure=final,
+        functions=partial(learned_functions, support=True),
+        plot=fig7,
+        summary=summary_accuracy,
+        claims=FIG7,
+        origin=stories_origin(),
+        seeds=FEW,
+        minutes={"smoke": 0.5, "laptop": 10, "paper": 800},
+    ),
+    Entry(
+        "transformers/fig12_language",
+        "D",
+        "Learned functions of language models, made symmetric",
+        "Left: functions that were learned for language models of several sizes, and the average of each with its most"
+        " similar mirror image. Right: held-out accuracy minus the baseline's of models that are trained with each",
+        "symmetrized functions are worse in almost every case: fine details matter",
+        tasks=STORY_NAMES,
+        plan=partial(plan, STORIES, (BASELINE, MLP, SYMMETRIZED)),
+        measure=final,
+        functions=partial(learned_functions, support=True),
+        plot=fig12,
+        summary=summary_accuracy,
+        claims=FIG12,
+        origin=stories_origin(),
+        seeds=FEW,
+        minutes={"smoke": 0.5, "laptop": 12, "paper": 800},
+        place=("fig", "", 12, "language"),
+    ),
+    _shakespeare(13, "char", "char", "characters"),
+    _shakespeare(14, "gpt2", "bpe", "subwords"),
+)

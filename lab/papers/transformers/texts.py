@@ -1,0 +1,443 @@
+"""Figures 8, 9 and 15 of the transformers paper: language models of prose and code (Section 4, Appendix D)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import exp, isfinite
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from lab import estimates
+from lab.estimates import Estimate
+from lab.papers.claims import Claim, Verdict, absent, all_of, any_of
+from lab.papers.entry import Entry, Planned
+from lab.papers.runs import POINTS, compare_one
+from lab.papers.tables import Labelled, alive, per_run
+from lab.papers.transformers.language import (
+    COVERS,
+    LEARNED,
+    LINEAR,
+    changes,
+    claim_on_texts,
+    curves,
+    final,
+    groups,
+    of_paper,
+    other_texts,
+    perplexity_changes,
+    some_text,
+    spread,
+    verdicts_of,
+)
+from lab.papers.transformers.origin import texts_origin
+from lab.papers.transformers.settings import (
+    BASELINE,
+    CODE,
+    FROM_GELU,
+    MLP,
+    TEXT_NAMES,
+    TEXT_SEEDS,
+    TEXTS,
+    language,
+    setting,
+)
+from lab.plots import go
+from lab.plots.caption import interval_note, set_reading, signed
+from lab.plots.lines import line, named, whiskers
+from lab.plots.panels import STEP, above, grid, place
+from lab.plots.style import DIVERGING, GREY, SIZE, TEMPLATE, cell_ink, colour, faded, methods_of
+from lab.spec import replace
+from lab.statistics import LEVEL, over_seeds
+from lab.tasks.named import task_title
+
+MANO = "mano"
+METHODS = (LINEAR, BASELINE, *LEARNED)
+UNCLEAR = "shakespeare char"  # three seeds do not decide whether the gain diminishes
+SMALL = 2.0  # percent of perplexity: what is taken here as very small
+
+
+def by_method(name: str, scale: str, seeds: int, methods: Sequence[str]) -> list[Planned]:
+    """Runs on a text, with each method."""
+    base = language(name, scale)
+    labels = {"task": base.task_name}
+    return [(labels | {"method": m}, run) for m in methods for run in base.runs(seeds, **changes(base, m))]
+
+
+def plan_fig8(scale: str, seeds: int) -> list[Planned]:
+    """All methods on all texts."""
+    return [planned for name in TEXTS[scale] for planned in by_method(name, scale, seeds, METHODS)]
+
+
+def plan_fig9(scale: str, seeds: int) -> list[Planned]:
+    """Each text, and MANO, with the baseline, and with the MLP function learned for each."""
+    known = [*(language(name, scale) for name in TEXTS[scale]), setting(MANO, scale)]
+    runs = []
+    for base in known:
+        kinds = {BASELINE: None} | {other.task_name: other.search() for other in known}
+        for kind, search in kinds.items():
+            labels = {"task": base.task_name, "architecture": kind}
+            runs += [(labels, run) for run in base.runs(seeds, search)]
+    return runs
+
+
+def plan_fig15(scale: str, seeds: int) -> list[Planned]:
+    """The baseline, and the learned function of the MLP. At laptop scale half as many seeds where these are enough."""
+    each = {name: -(-seeds // 2) if scale == "laptop" and name != UNCLEAR else seeds for name in TEXTS[scale]}
+    return [planned for name, count in each.items() for planned in by_method(name, scale, count, (BASELINE, MLP))]
+
+
+def measure_fig9(runs: Labelled) -> pd.DataFrame:
+    """One row a run, at its end: task, architecture (whose function), seed, perplexity (of training), accuracy (0 to 1,
+    held out), diverged."""
+    return per_run(runs, lambda run: {"perplexity": exp(run.loss[-1]), "accuracy": float(run.accuracy[-1])})
+
+
+def losses_by_method(rows: pd.DataFrame) -> dict[str, pd.DataFrame]:
+    """Of one text: loss on held-out text, steps × seeds, by method."""
+    kinds = alive(rows).groupby("method")
+    return {kind: part.pivot(index="step", columns="seed", values="loss") for kind, part in kinds}
+
+
+def early_and_last(losses: pd.DataFrame) -> tuple[pd.Series, pd.Series]:
+    """By seed: mean in the first third of training, or at its first evaluation; and at its end."""
+    first, last = losses.index.min(), losses.index.max()
+    return losses[losses.index <= max(first, last / 3)].mean(), losses.loc[last]
+
+
+def summary_fig8(table: pd.DataFrame) -> str:
+    """By text: what the learned MLP function changes, with its interval, and which method's perplexity is lowest."""
+    words = []
+    for task, rows in table.groupby("task", sort=False):
+        known, ours = perplexity_changes(rows, "method", BASELINE), ""
+        lower = [method for method, change in known.items() if change.effect < 0]
+        lowest = min(lower, key=lambda method: known[method].effect, default=BASELINE)
+        if MLP in known:
+            low, high = known[MLP].interval(LEVEL)
+            ours = f" {signed(known[MLP].effect)} %" + (f" [{signed(low)}, {signed(high)}]" if isfinite(low) else "")
+        words.append(f"{task_title(task)}{ours} (lowest: {lowest})")
+    return f"Perplexity with the learned MLP function against GELU's: {'; '.join(words)}."
+
+
+def summary_fig9(table: pd.DataFrame) -> str:
+    """By task: perplexity with its own function, and with the others', against the baseline's."""
+    words = []
+    for task, rows in table.groupby("task", sort=False):
+        known = perplexity_changes(rows, "architecture", BASELINE)
+        others = [one.effect for name, one in known.items() if name != task]
+        if task in known and others:
+            ends = f"{signed(min(others))} to {signed(max(others))}" if len(others) > 1 else signed(others[0])
+            words.append(f"{task_title(task)} {signed(known[task].effect)} % (others' {ends})")
+    return f"Training perplexity with a task's own function, against the baseline: {'; '.join(words)}."
+
+
+def summary_fig15(table: pd.DataFrame) -> str:
+    """By text: how much lower the loss is, early and at the end."""
+    words = []
+    for task, rows in table.groupby("task", sort=False):
+        losses = losses_by_method(rows)
+        if {BASELINE, MLP} <= set(losses):
+            base, ours = (early_and_last(losses[kind]) for kind in (BASELINE, MLP))
+            early, last = (signed(a.mean() - b.mean(), 3) for a, b in zip(base, ours, strict=True))
+            words.append(f"{task_title(task)} {early} early, {last} at the end")
+    said = "Loss of the baseline minus that with the learned function, held-out text, nats a token"
+    return f"{said}: {'; '.join(words)}."
+
+
+def _against(table: pd.DataFrame, base: str) -> list[tuple[object, dict[str, Estimate]]]:
+    """By text of the paper: training perplexity of each method against that of `base`."""
+    return [
+        (task, perplexity_changes(rows, "method", base)) for task, rows in of_paper(table).groupby("task", sort=False)
+    ]
+
+
+def _mlp_is_better(table: pd.DataFrame) -> Verdict:
+    """Training perplexity at the end with the learned MLP function, below the baseline's on each of the paper's texts.
+    Read from the curves of Figure 15, which have more seeds of a text than the bars of Figure 8."""
+    ends = table[table["step"] == table["step"].max()]
+    return all_of(verdicts_of(MLP, _against(ends, BASELINE), below=0.0, unit="%"))
+
+
+def _relative_gains(table: pd.DataFrame) -> dict[str, float]:
+    """By text: what the learned MLP function gains in log perplexity, as a share of what GELU gains on a linear MLP."""
+    shares = {}
+    for task, rows in table.groupby("task", sort=False):
+        logs = {kind: np.log(values).mean() for kind, values in groups(rows, "method", "perplexity").items()}
+        if {LINEAR, BASELINE, MLP} <= set(logs):
+            shares[str(task)] = float(100 * (logs[BASELINE] - logs[MLP]) / (logs[LINEAR] - logs[BASELINE]))
+    return shares
+
+
+def _code_gains_more(table: pd.DataFrame) -> Verdict:
+    """Relative gains on code minus those on prose; a text is one unit."""
+    sides: dict[str, list[float]] = {"code": [], "prose": []}
+    for task, gain in _relative_gains(table).items():
+        sides["code" if task.split()[0] in CODE else "prose"].append(gain)
+    if not all(sides.values()):
+        return absent("there are not both code and prose", unit=POINTS, above=0.0)
+    difference = compare_one(sides, "code", "prose", "texts, of one search each")
+    return Verdict(replace(difference, over="texts"), above=0.0, unit=POINTS)
+
+
+def _in_both(table: pd.DataFrame) -> pd.DataFrame:
+    """The rows of texts that are read by characters and by subwords."""
+    corpus = table["task"].str.split().str[0]
+    return table[table.groupby(corpus)["task"].transform("nunique") > 1]
+
+
+def _characters_gain_more(table: pd.DataFrame) -> Verdict:
+    """Relative gains by characters minus those by subwords, of texts that have both."""
+    gains = {tuple(task.split()): gain for task, gain in _relative_gains(_in_both(table)).items()}
+    both = [gains[corpus, "char"] - gain for (corpus, tokens), gain in gains.items() if tokens != "char"]
+    return Verdict(estimates.mean(both, "texts", "texts, of one search each"), above=0.0, unit=POINTS)
+
+
+def _differences_are_small(table: pd.DataFrame) -> Verdict:
+    """On each text, perplexity with a function of another text against that with its own."""
+    verdicts, texts = [], table[table["task"] != MANO]
+    for task, rows in texts.groupby("task", sort=False):
+        known = rows[rows["architecture"].isin(texts["task"])]
+        for other, change in perplexity_changes(known, "architecture", str(task)).items():
+            verdicts.append(Verdict(change, above=-SMALL, below=SMALL, unit="%", case=f"{other} on {task}"))
+    return all_of(verdicts)
+
+
+def _larger_early(table: pd.DataFrame) -> Verdict:
+    """Early gain minus last gain: how much more the baseline's loss falls in between, each run by itself."""
+    verdicts = []
+    for task, rows in of_paper(table).groupby("task", sort=False):
+        ends = {kind: early_and_last(losses) for kind, losses in losses_by_method(rows).items()}
+        falls = {kind: (early - last).tolist() for kind, (early, last) in ends.items()}
+        if {BASELINE, MLP} <= set(falls):
+            difference = compare_one(falls, BASELINE, MLP, COVERS)
+            verdicts.append(Verdict(difference, above=0.0, unit="nats", case=str(task)))
+    return all_of(verdicts)
+
+
+FIG8 = (
+    Claim(
+        "local-optimum",
+        "GELU is no local optimum: functions learned from it have a lower perplexity, on some text",
+        lambda table: any_of(verdicts_of(FROM_GELU, _against(table, BASELINE), below=0.0, unit="%")),
+        some_text,
+        "3 seeds more of each text",
+        0.2,
+    ),
+    Claim(
+        "from-zero",
+        "Functions learned from GELU have a higher perplexity than those from zero, on each text",
+        lambda table: all_of(verdicts_of(FROM_GELU, _against(table, MLP), above=0.0, unit="%")),
+        some_text,
+        "3 seeds more of each text",
+        0.2,
+    ),
+    claim_on_texts(
+        "code", "Code gains more than prose, in shares of what GELU gains on a linear MLP", _code_gains_more
+    ),
+    claim_on_texts(
+        "characters",
+        "The gain is clearer with characters than with subwords",
+        _characters_gain_more,
+        stands_in=lambda table, scale: other_texts(_in_both(table), scale),
+    ),
+)
+FIG9 = (
+    claim_on_texts(
+        "small",
+        f"Which text a function was learned for makes less than {SMALL:.0f} % of perplexity",
+        _differences_are_small,
+    ),
+)
+FIG15 = (
+    Claim(
+        "mlp",
+        "Learned MLP functions have a lower perplexity than GELU on each text (as in Figure 8)",
+        _mlp_is_better,
+        some_text,
+        "3 seeds more of Shakespeare in GPT-2's subwords, 6 runs",
+        0.1,
+    ),
+    Claim("early", "The improvement is larger early in training, and diminishes", _larger_early, some_text),
+)
+
+
+def fig8(table: pd.DataFrame) -> go.Figure:
+    """One panel a text, one bar a method: training perplexity, and below it its difference from the baseline in %."""
+    tasks, columns = list(table["task"].unique()), 2
+    figure = grid([task_title(task) for task in tasks], columns, height=150, gap=58, top=88)
+    for number, task in enumerate(tasks):
+        rows, (row, column) = table[table["task"] == task], place(number, columns)
+        stats = over_seeds(alive(rows), "method", "perplexity")
+        methods = [method for method in methods_of(rows) if method in stats.index]
+        for method in methods:
+            figure.add_bar(
+                x=[method],
+                y=stats.loc[[method], "mean"],
+                error_y=whiskers(stats.loc[[method], "half"], 3),
+                marker={"color": colour(method)},
+                name=method,
+                legendgroup=method,
+                showlegend=not named(figure, method),
+                hovertemplate=f"{method}: %{{y:.3f}} ± %{{error_y.array:.3f}}",
+                row=row,
+                col=column,
+            )
+        # the baseline's alone has "%": six of them have to stand side by side in half of a narrow page
+        known = perplexity_changes(rows, "method", BASELINE)
+        texts = ["0 %" if m == BASELINE else signed(known[m].effect) if m in known else "" for m in methods]
+        below = {"tickvals": methods, "ticktext": texts, "ticks": "", "tickangle": 0, "tickfont": {"size": SIZE - 2}}
+        figure.update_xaxes(**below, row=row, col=column)
+        top = float((stats["mean"] + stats["half"].fillna(0)).max())
+        figure.update_yaxes(range=(0, 1.06 * top), row=row, col=column)
+        if column == 1:
+            figure.update_yaxes(title_text="training perplexity", row=row, col=column)
+    words = "Lower is better. Numbers: difference from the baseline, in percent."
+    set_reading(figure, words, interval_note(table, "Whiskers"))
+    return figure
+
+
+def fig15(table: pd.DataFrame) -> go.Figure:
+    """One row a text. Left: loss on held-out text over training, by method; right: the baseline's minus the other's."""
+    tasks = list(table["task"].unique())
+    titles = [title for task in tasks for title in (task_title(task), "")]
+    figure = grid(titles, 2, height=130, gap=46, top=60, horizontal=66)
+    above(figure, "baseline − learned", 1, 2)
+    for row, task in enumerate(tasks, 1):
+        rows = table[table["task"] == task]
+        for method in methods_of(rows):
+            runs = rows[rows["method"] == method].pivot(index="step", columns="seed", values="loss")
+            for seed in runs:
+                thin: dict[str, Any] = {"name": f"{method}, seed {seed}", "showlegend": False, "hoverinfo": "skip"}
+                ink = faded(colour(method), 0.35)
+                line(figure, runs.index, runs[seed], ink, (row, 1), 1, legendgroup=method, **thin)
+            look: dict[str, Any] = {"name": method, "legendgroup": method, "showlegend": row == 1}
+            hover = "step %{x}: %{y:.3f} nats"
+            line(figure, runs.index, runs.mean(axis=1), colour(method), (row, 1), 2.4, hovertemplate=hover, **look)
+        _draw_gain(figure, losses_by_method(rows), row)
+        figure.update_yaxes(title_text="loss (nats a token)", row=row, col=1)
+        figure.update_yaxes(title_text="gain (nats)", row=row, col=2)
+    figure.update_xaxes(title_text=STEP, row=len(tasks))
+    set_reading(
+        figure,
+        "Left: held-out text; thin: one run a seed, thick: mean. Right: how much lower the loss is with the learned"
+        " function.",
+        spread(table, "Band"),
+    )
+    return figure
+
+
+def _draw_gain(figure: go.Figure, losses: dict[str, pd.DataFrame], row: int) -> None:
+    if not {BASELINE, MLP} <= set(losses):
+        return
+    x, ink, at = losses[BASELINE].index.to_numpy(), colour(MLP), (row, 2)
+    gains = [compare_one({kind: losses[kind].loc[step] for kind in (BASELINE, MLP)}, BASELINE, MLP) for step in x]
+    low, high = np.array([one.interval(LEVEL) for one in gains]).T
+    if np.isfinite([low, high]).any():
+        box = {"fill": "toself", "fillcolor": faded(ink, 0.18), "mode": "lines", "line": {"width": 0}}
+        box |= {"x": np.concatenate([x, x[::-1]]), "y": np.concatenate([high, low[::-1]]), "hoverinfo": "skip"}
+        figure.add_scatter(**box, name="interval", showlegend=False, row=row, col=2)
+    look: dict[str, Any] = {"name": "gain", "showlegend": False, "hovertemplate": "step %{x}: %{y:.3f}"}
+    line(figure, x, [one.effect for one in gains], ink, at, 2.2, **look)
+    figure.add_hline(y=0, line={"color": GREY, "width": 1.2}, row=row, col=2)
+
+
+END = 10.0  # percent at which the colours of Figure 9 end
+DARK = 0.7 * END  # from here on cells are so dark that their numbers are white
+
+
+def fig9(table: pd.DataFrame) -> go.Figure:
+    """Rows: whose function; columns: what the model is trained on. table: task, architecture, seed, perplexity."""
+    tasks = list(table["task"].unique())
+    kinds = [name for name in table["architecture"].unique() if name != BASELINE]
+    values = np.full((len(kinds), len(tasks)), np.nan)
+    texts = np.full(values.shape, "–", object)
+    for column, task in enumerate(tasks):
+        for kind, change in perplexity_changes(table[table["task"] == task], "architecture", BASELINE).items():
+            (low, high), at = change.interval(LEVEL), (kinds.index(kind), column)
+            half = "" if np.isnan(low) else f"<br>± {(high - low) / 2:.1f}"
+            values[at], texts[at] = change.effect, f"{signed(change.effect)}{half}"
+    heat = go.Heatmap(
+        z=-values,  # lower perplexity is better, and blue
+        x=[task_title(task).replace(", ", "<br>") for task in tasks],
+        y=[task_title(kind) for kind in kinds],
+        zmin=-END,
+        zmax=END,
+        colorscale=DIVERGING,
+        showscale=False,
+        xgap=2,
+        ygap=2,
+        customdata=values,
+        hovertemplate="function of %{y}, trained on %{x}: %{customdata:+.2f} %<extra></extra>",
+    )
+    figure = go.Figure(heat)
+    for row, column in np.ndindex(values.shape):
+        value = float(values[row, column])
+        font = {"size": SIZE - 1, "color": cell_ink(value, abs(value) > DARK)}
+        figure.add_annotation(x=column, y=row, text=texts[row, column], showarrow=False, font=font)
+    figure.update_layout(
+        template=TEMPLATE,
+        height=96 + 46 * len(kinds) + 20,
+        margin={"l": 176, "r": 16, "t": 96, "b": 20},
+        xaxis={"side": "top", "title": {"text": "trained on"}, "showgrid": False},
+        yaxis={"autorange": "reversed", "title": {"text": "function learned for"}, "showgrid": False},
+    )
+    set_reading(
+        figure,
+        "Difference of training perplexity from the baseline in %; below 0 (blue) is better.",
+        f"{spread(table, '±')} Colours end at ±{END:.0f} %.",
+    )
+    return figure
+
+
+ENTRIES = (
+    Entry(
+        "transformers/fig8",
+        "4.1",
+        "Perplexity of language models on prose and code",
+        "Training perplexity with a linear MLP, with GELU, and with functions learned for the MLP (from zero, and from"
+        " GELU), for the attention, and for both",
+        "most often the learned MLP function is best; code gains more than prose, characters more than subwords",
+        tasks=TEXT_NAMES,
+        plan=plan_fig8,
+        measure=final,
+        plot=fig8,
+        summary=summary_fig8,
+        claims=FIG8,
+        origin=texts_origin(TEXT_NAMES),
+        seeds=TEXT_SEEDS,
+        minutes={"smoke": 0.5, "laptop": 30, "paper": 2000},
+    ),
+    Entry(
+        "transformers/fig9",
+        "4.2",
+        "Compatibility of functions across texts",
+        "Training perplexity on a text with the MLP function learned for another, or for MANO, against the baseline",
+        "differences are very small, much smaller than between algorithmic tasks",
+        tasks=(*TEXT_NAMES, MANO),
+        plan=plan_fig9,
+        measure=measure_fig9,
+        plot=fig9,
+        summary=summary_fig9,
+        claims=FIG9,
+        origin=texts_origin(TEXT_NAMES, [MANO]),
+        seeds=TEXT_SEEDS,
+        minutes={"smoke": 0.5, "laptop": 16, "paper": 2000},
+    ),
+    Entry(
+        "transformers/fig15",
+        "D",
+        "Language models over training",
+        "Loss on held-out text over training, with GELU and with the function learned for the MLP, and the difference",
+        "the improvement is larger early in training, then it diminishes",
+        tasks=TEXT_NAMES,
+        plan=plan_fig15,
+        measure=curves,
+        plot=fig15,
+        summary=summary_fig15,
+        claims=FIG15,
+        origin=texts_origin(TEXT_NAMES),
+        seeds=TEXT_SEEDS | {"laptop": 6},
+        minutes={"smoke": 0.3, "laptop": 12, "paper": 700},
+    ),
+)

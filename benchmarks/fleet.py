@@ -19,8 +19,7 @@ from torch import nn
 from lab.spec import AdamTrapezoid, ConstantRate, ModelSpec, Perceptron, RunSpec, replace
 from lab.tasks.table import TableSplit, TableTask
 from lab.training.descent_fleet import fleet_of
-from lab.training.fleet import Fleet
-from lab.training.loop import train
+from lab.training.fleet import Fleet, train
 
 SHAPES = (  # task, width, batch
     ("memorize", 8, 8),

@@ -14,9 +14,7 @@ from lab.errors import LabError
 from lab.nonlinearity import formula, op
 from lab.papers.transformers.settings import setting
 from lab.spec import RunSpec, replace
-from lab.training.fleet import Fleet
-from lab.training.loop import train
-from lab.training.steps import Compiled, note_of
+from lab.training.fleet import Compiled, Fleet, note_of, train
 
 WARM = 5  # steps before anything is timed
 

@@ -25,7 +25,7 @@ from lab.nonlinearity.spline import Spline
 from lab.spec import AdamTrapezoid, Coefficients, Knots, ModelSpec, RunSpec
 from lab.tasks import Text
 from lab.training.fleet import Fleet
-from lab.training.timing import interleaved, products
+from lab.training.live import interleaved, products
 
 LAYERS, STEPS, ROUNDS = (2, 4, 8, 12), 3, 9
 DEGREE = 18

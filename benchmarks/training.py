@@ -38,9 +38,7 @@ from lab.papers.transformers.settings import setting
 from lab.spec import AdamTrapezoid, ConstantRate, ModelSpec, Perceptron, RunSpec, replace
 from lab.tasks import Text
 from lab.training.descent_fleet import fleet_of
-from lab.training.fleet import Fleet
-from lab.training.loop import train
-from lab.training.steps import Compiled
+from lab.training.fleet import Compiled, Fleet, train
 
 ROUNDS, SECONDS = 7, 1.0  # rounds, and how long each contestant trains in one, roughly
 EVERY = 50  # steps between two evaluations of a language model, as figures have it

@@ -25,7 +25,7 @@ from lab.search_results import EpisodeResult, SearchResult
 from lab.spec import OwnTask, by_episodes, remembered
 from lab.store import SHIPPED, Store, as_store
 from lab.tasks import Logic, Sraven, TableTask, Task, Text, load
-from lab.training import external
+from lab.training import live
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -197,7 +197,7 @@ def fit(model: nn.Module, like: Run, seed: int = 0) -> pd.DataFrame:
         raise ArgumentError(f"like={shown(like)}: {expected}")
     name, recipe = like.spec.task, like.spec.recipe
     task = load(name, like.spec.task_seed) if isinstance(name, str) else remembered(name)
-    return external.fit(model, task, recipe, seed)
+    return live.fit(model, task, recipe, seed)
 
 
 def trained(

@@ -24,7 +24,7 @@ from lab.errors import LabError, check_whole
 from lab.jobs.job import Job, in_words, jobs_of, perform, wait, work
 from lab.spec import all_needs, is_search, known_here_alone, needs
 from lab.store import Spec, Store
-from lab.training.defaults import torch_defaults
+from lab.training.fleet import torch_defaults
 from lab.workers import Progress, in_processes, in_this_process
 
 if TYPE_CHECKING:

@@ -23,7 +23,7 @@ from lab.store import SHIPPED, Store, as_store
 if TYPE_CHECKING:
     import pandas as pd
 
-    from lab.training.classifier import Classifier
+    from lab.training.finetuning import Classifier
 
 SCORES = {"accuracy": "accuracy", "f1": "F1 of class 1", "mcc": "correlation of Matthews"}
 MOST_EXAMPLES = 1 << 30
@@ -53,8 +53,8 @@ class Tuned(Stored):
 
     def model(self) -> Classifier:
         """The tuned model after the epoch that counts: tokens (B, T), lengths (B,) → logits (B, 2)."""
-        from lab.training.classifier import Classifier, one_run
-        from lab.training.restored import restored
+        from lab.training.finetuning import Classifier, one_run
+        from lab.training.fleet import restored
 
         weights = self._stored[1]
         if not weights:
@@ -70,7 +70,7 @@ class Tuned(Stored):
 
     def answers(self, examples: Sequence[Labelled]) -> np.ndarray:
         """The class that the tuned model gives each example, (N,), 0 or 1; their labels are not read."""
-        from lab.probes.minimal_pairs import reader_of
+        from lab.probes.language import reader_of
         from lab.training.finetuning import answers
 
         tuning = self.spec.tuning

@@ -23,7 +23,7 @@ from lab.spec.recipes import Steps
 from lab.tasks import Logic, Sraven, TableTask, Task, Text
 from lab.tasks.named import HELP, TEXT_HELP, table_named
 from lab.tasks.text import text_named
-from lab.training.recipes import RULES
+from lab.training.optimizers import RULES
 
 PARTS = ("mlp", "attention")  # where a non-linearity can be learned
 BOTH = "both"  # of them

@@ -18,7 +18,7 @@ from lab.progress import Progress
 from lab.run_list import RunList
 from lab.spec import RunSpec, key, to_json
 from lab.store import Spec, Store, as_store
-from lab.training.restored import restored
+from lab.training.fleet import restored
 
 if TYPE_CHECKING:
     import pandas as pd

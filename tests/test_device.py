@@ -12,8 +12,7 @@ from lab.papers.hypernetwork.settings import sraven
 from lab.papers.transformers.settings import setting
 from lab.spec import replace
 from lab.store import Store
-from lab.training.fleet import Fleet
-from lab.training.loop import train
+from lab.training.fleet import Fleet, train
 from tests.test_engine import LEARNED, RUNS, SEARCH, digests
 
 DEVICE = "cuda" if torch.cuda.is_available() else "cpu"

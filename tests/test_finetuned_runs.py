@@ -13,13 +13,13 @@ from lab.errors import ArgumentError, LabError
 from lab.finetuning import Tuned, finetune
 from lab.jobs import checkpoints
 from lab.models.small_language import SmallLanguageModel
-from lab.probes.minimal_pairs import reader_of
+from lab.probes.language import reader_of
 from lab.run import Run, complete
 from lab.spec import AdamTrapezoid, FineTuning, ModelSpec, RunSpec, Tuning, from_json, key, needs, replace, to_json
 from lab.store import Store
 from lab.tasks import Text
 from lab.training.finetuning import Tuner, tune
-from lab.training.masked import MaskedText
+from lab.training.text import MaskedText
 
 pytest.importorskip("transformers")
 TEXT = Text("moby_dick", context=32)

@@ -13,7 +13,7 @@ from lab.spec import OwnTable, RunSpec, from_json, key, own_table, replace, to_j
 from lab.store import Store
 from lab.tasks import Tabular
 from lab.training.descent_fleet import DescentFleet
-from lab.training.loop import train
+from lab.training.fleet import train
 from tests.training import own
 
 SHORT = {"scale": "smoke", "progress": False}

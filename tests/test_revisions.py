@@ -18,7 +18,7 @@ from lab.run import Run, complete
 from lab.spec import AdamTrapezoid, ModelSpec, RunSpec, from_json, key, replace
 from lab.store import SHIPPED, MixedRevisionsError, Store
 from lab.training.descent_fleet import fleet_of
-from lab.training.loop import train
+from lab.training.fleet import train
 from lab.versions import ARITHMETIC
 
 RUN = RunSpec("memorize", ModelSpec(layers=1, width=8), AdamTrapezoid(steps=2, rate=0.003, batch=8), seed=0)

@@ -16,8 +16,7 @@ from lab.resolve import resolve
 from lab.spec import EpisodeSpec
 from lab.store import Store
 from lab.training import episodes
-from lab.training.episodes import Episodes
-from lab.training.selection import best, result, selection_runs, selection_steps
+from lab.training.episodes import Episodes, best, result, selection_runs, selection_steps
 
 
 class EpisodeSearch(Work):

@@ -11,11 +11,11 @@ from lab.errors import ArgumentError, check_choice
 from lab.jobs.checkpoints import run_with_checkpoints
 from lab.jobs.job import Job, Tell, Work, work
 from lab.models.small_language import SmallLanguageModel
-from lab.probes.minimal_pairs import reader_of
+from lab.probes.language import reader_of
 from lab.spec import FineTuning
 from lab.store import Store
 from lab.training.finetuning import TASKS, Tuner, tune
-from lab.training.restored import restored
+from lab.training.fleet import restored
 
 EXAMPLES = 2_000  # of a task, roughly: for the order of jobs alone
 

@@ -13,9 +13,7 @@ from lab.resolve import resolve
 from lab.spec import RunSpec
 from lab.store import Store
 from lab.training.descent_fleet import fleet_of
-from lab.training.fleet import Fleet
-from lab.training.loop import train
-from lab.training.steps import note_of, wants_compiled
+from lab.training.fleet import Fleet, note_of, train, wants_compiled
 
 CPU_FLEET_TOKENS = 4_000  # see fleet_size
 # memory a fleet needs for each token × layer × channel of a step: activations kept for the backward pass

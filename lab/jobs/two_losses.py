@@ -12,7 +12,7 @@ from lab.jobs.runs import size_of
 from lab.resolve import resolve
 from lab.spec import ModuleSearch, SearchSpec, SharedSearch, TwoLossSpec
 from lab.store import Store
-from lab.training import modules, shared_search, table_search, two_loss  # noqa: F401  these register their searches
+from lab.training import modules, table_search, two_loss  # noqa: F401  these register their searches
 from lab.training.two_loss import Search, search
 
 

@@ -38,8 +38,8 @@ from lab.spec import (
     remember,
 )
 from lab.store import Spec, Store
-from lab.training.modules.examples import TRAINED
 from lab.training.modules.maker import Maker
+from lab.training.modules.side_by_side import TRAINED
 
 RATE, TUNING_SEEDS = 1e-3, 2
 FIRST_TUNING_SEED = 1_000_000  # of runs that choose a rate: none that a comparison reports

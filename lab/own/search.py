@@ -32,11 +32,10 @@ from lab.run import MOST_SEED, complete
 from lab.search_results import EpisodeResult, SearchResult
 from lab.spec import ConstantRate, DataSpec, Fit, ModuleEpisodes, ModuleSearch, ModuleSpec, Restart, remember
 from lab.store import Store, as_store
-from lab.training.modules.examples import TRAINED
 from lab.training.modules.fleet import OPTIMIZERS
 from lab.training.modules.maker import Maker, maker
-from lab.training.modules.side_by_side import WAYS
-from lab.training.recipes import RULES
+from lab.training.modules.side_by_side import TRAINED, WAYS
+from lab.training.optimizers import RULES
 
 TRAINING = tuple("steps rate batch optimizer schedule decay momentum warmup cooldown precision every threads".split())
 USUAL = {  # names that other libraries have

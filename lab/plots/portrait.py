@@ -7,8 +7,7 @@ import numpy as np
 from lab.plots import go
 from lab.plots.style import BLUE, GREY, INK, TEMPLATE, VERMILLION
 from lab.probes.complexity import spectrum
-from lab.probes.portrait import CORNERS, Portrait
-from lab.probes.profile import Profile
+from lab.probes.profile import CORNERS, Portrait, Profile
 
 SLOPE, SPECTRUM, LINE = (0, 1), (2, 3), (4, 5)  # traces: before, now
 PLANE, WAY = 6, 7

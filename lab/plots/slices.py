@@ -8,7 +8,7 @@ import numpy as np
 
 from lab.plots import go, make_subplots
 from lab.plots.style import TEMPLATE, VERMILLION
-from lab.probes.slices import Slice2D
+from lab.probes.calling import Slice2D
 
 ROW = 270  # px: height of a row of panels
 COLUMNS = 3  # at most

@@ -3,19 +3,15 @@
 A model is read as in evaluation mode, also inside a function that calls it, and left as it was (`reading`).
 """
 
-from lab.probes.calling import function_of
+from lab.probes.calling import alignment, function_of, slice_1d, slice_2d
 from lab.probes.codes import codes_by_layer, latent_codes
-from lab.probes.complexity import fourier_complexity, total_variation
-from lab.probes.contrast import contrast
+from lab.probes.complexity import Frequency, Variation, fourier_complexity, total_variation
 from lab.probes.cost import cost, listings
-from lab.probes.decoding import decode
-from lab.probes.embedding import embed
+from lab.probes.decoding import contrast, decode
+from lab.probes.embedding import code_similarity, embed
 from lab.probes.landscape import landscape
+from lab.probes.language import continuation, token_losses
 from lab.probes.loss import Loss
-from lab.probes.measure import Frequency, Variation
-from lab.probes.similarity import code_similarity
-from lab.probes.slices import alignment, slice_1d, slice_2d
-from lab.probes.token_losses import continuation, token_losses
 
 __all__ = [
     "Frequency",

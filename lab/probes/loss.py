@@ -15,8 +15,7 @@ from torch import Tensor, nn
 from lab.data.measures import IGNORED, at_least_float32
 from lab.errors import ArgumentError, check_flag, described
 from lab.probes.arguments import array, calling, module
-from lab.probes.padding import padding, positioned
-from lab.probes.reading import asked, check_steady, reading
+from lab.probes.reading import asked, check_steady, padding, positioned, reading
 from lab.probes.weights import runs_of
 
 ROWS = 8192  # examples times models that are computed at once: what bounds the memory, and stays in a processor's cache

@@ -167,7 +167,7 @@ class EpisodeSpec:
 @dataclass(frozen=True)
 class InterpolatedSpec(EpisodeSpec):
     """A search by episodes for functions that are no straight lines between their control points, `Restart.knots` of
-    them: what is learned are the values there, what is found has finer knots (`lab.training.interpolation`).
+    them: what is learned are the values there, what is found has finer knots (`lab.training.inner_task`).
     """
 
     interpolation: str = "cubic"  # or "nearest"

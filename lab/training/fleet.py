@@ -1,14 +1,11 @@
-"""A fleet: runs of one shape, and everything needed to train them side by side.
-
-They differ in seed and in the values of their non-linearities; with the recipe `AdamWCosine` also in rate, decay and
-warm-up; with `ConstantRate` in rate and prefactor (`lab.training.descent_fleet`); and on tables, and tasks whose
-examples are made as they are needed, also in the task, where its examples have one shape.
-"""
+"""torch as it is after its import, whatever a notebook has set: what a key stands for does not depend on that."""
 
 from __future__ import annotations
 
+import os
+import sys
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from functools import cached_property, singledispatch
 from typing import cast
 
@@ -16,16 +13,44 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from lab.errors import ArgumentError
+from lab.errors import ArgumentError, shortened, shown
 from lab.kinds import Batch, check_run, material, optimizer, sizes
 from lab.kinds import build as build_model
 from lab.models import kinds  # noqa: F401  the models that come with the lab
 from lab.models.mlp import InputFunctions
 from lab.nonlinearity.part import as_module
 from lab.nonlinearity.spline import Spline
-from lab.spec import UNCHANGED, Knots, KnotTable, Resolved, RunSpec
-from lab.training import masked, muon, recipes, rows, sequences, streams, text  # noqa: F401  its tasks and recipes
+from lab.resolve import resolve
+from lab.spec import UNCHANGED, Knots, KnotTable, Resolved, RunSpec, key
+from lab.store import Store
+from lab.training import muon, rows, sequences, streams, text  # noqa: F401  its tasks and recipes
 from lab.training.optimizers import trainable
+
+
+@contextmanager
+def torch_defaults() -> Iterator[None]:
+    """Within the block, or the function that it decorates: gradients, also under `torch.inference_mode`; float32, the
+    CPU where no device is named; neither autocast nor the search for anomalies, since the lab itself watches losses.
+
+    >>> with torch.inference_mode(), torch_defaults():
+    ...     torch.is_grad_enabled(), torch.is_inference_mode_enabled()
+    (True, False)
+    """
+    dtype = torch.get_default_dtype()
+    with ExitStack() as stack:
+        stack.enter_context(torch.inference_mode(False))
+        stack.enter_context(torch.enable_grad())
+        if torch.is_anomaly_enabled():
+            stack.enter_context(torch.autograd.set_detect_anomaly(False))
+        for device in ("cpu", "cuda"):
+            if torch.is_autocast_enabled(device):
+                stack.enter_context(torch.autocast(device, enabled=False))
+        if torch.get_default_device().type != "cpu":  # the context costs something at every call
+            stack.enter_context(torch.device("cpu"))
+        if dtype != torch.float32:  # of all threads: nothing is put back that another one may have set
+            stack.callback(torch.set_default_dtype, dtype)
+            torch.set_default_dtype(torch.float32)
+        yield
 
 
 class Fleet:
@@ -49,7 +74,7 @@ class Fleet:
         self.step = 0
         self.died = np.full(len(specs), -1)  # step at which a run's loss was no longer finite
         self.last_value = np.full(len(specs), np.nan)  # and that loss
-        self.losses: Callable[[Batch], Tensor] | None = None  # (R,) of a batch (`lab.training.steps`)
+        self.losses: Callable[[Batch], Tensor] | None = None  # (R,) of a batch (`lab.training.fleet`)
 
     def batch(self, step: int) -> Batch:
         """The training batch of each run at this step: `outputs` of a model, and their `loss`."""
@@ -268,3 +293,102 @@ def _form(part: Resolved) -> object:
     if isinstance(part, KnotTable):
         return part.low, part.high, len(part.values), len(part.values[0])
     return part
+
+
+CHOICES = ("plain", "compiled")
+
+
+def wants_compiled() -> bool:
+    """Whether steps are to be compiled. Raises ArgumentError for what LAB_STEPS may not be."""
+    chosen = os.environ.get("LAB_STEPS") or CHOICES[0]
+    if chosen not in CHOICES:
+        raise ArgumentError(f"LAB_STEPS={shown(chosen)}: give {' or '.join(CHOICES)}, or unset it")
+    return chosen == "compiled"
+
+
+def losses_of(fleet: Fleet) -> Callable[[Batch], Tensor]:
+    """What gives the losses (R,) of a batch, ready for backward(); the same for all steps of a fleet."""
+    if fleet.losses is None:
+        fleet.losses = Compiled(fleet) if wants_compiled() else lambda batch: batch.loss(batch.outputs(fleet.model))
+    return fleet.losses
+
+
+def note_of(fleet: Fleet) -> str:
+    """What is added to the name of the kernel in the notes of its runs."""
+    return ", compiled steps" if isinstance(fleet.losses, Compiled) and fleet.losses.is_compiled else ""
+
+
+class Compiled:
+    """The losses of one fleet, whose batches have one size: with another, it compiles again."""
+
+    def __init__(self, fleet: Fleet):
+        model, self.weights = fleet.model, fleet.weights
+
+        def losses(batch: Batch) -> Tensor:
+            return batch.loss(batch.outputs(model))
+
+        torch.compiler.reset()  # what fleets before it had: torch keeps eight of a function at most
+        mode = "reduce-overhead" if fleet.device.type == "cuda" else None
+        self.plain, self.compiled = losses, torch.compile(losses, dynamic=False, mode=mode)
+        self.is_tried, self.is_compiled = False, False
+
+    def __call__(self, batch: Batch) -> Tensor:
+        """The losses (R,)."""
+        if self.is_tried and not self.is_compiled:
+            return self.plain(batch)
+        try:
+            torch.compiler.cudagraph_mark_step_begin()
+            if not self.is_tried:  # the backward pass may be compiled when it is first wanted
+                self.is_tried = True
+                torch.autograd.grad(self.compiled(batch).sum(), self.weights, allow_unused=True)
+                self.is_compiled = True
+            return self.compiled(batch)
+        except Exception as error:  # of the compiler; where it is the model's own, plain steps raise it, too
+            self.is_compiled = False
+            lines = [line for line in str(error).splitlines() if line.strip() and not line.endswith("raised:")]
+            said = f"{type(error).__name__}: {shortened(lines[0] if lines else '', 160)}"
+            print(f"steps are not compiled ({said}); plain ones take their place", file=sys.stderr)
+            return self.plain(batch)
+
+
+def train(fleet: Fleet, report: Callable[[Fleet], bool] | None = None) -> Fleet:
+    """Train a fleet from where it stands to the last step of its recipe.
+
+    report: called after every step; training stops there when it returns False, and can be taken up again.
+    """
+    recipe, optimizer, losses = fleet.recipe, fleet.optimizer, losses_of(fleet)
+    while fleet.step < recipe.last:
+        step = fleet.step
+        fleet.set_rates(step)
+        loss = losses(fleet.batch(step))  # (R,)
+        total = fleet.watch(loss, step)  # a run whose loss is not finite is left out from here on
+        optimizer.zero_grad()
+        total.backward()
+        fleet.freeze()
+        optimizer.step()
+
+        fleet.note_step(loss)
+        if fleet.step % recipe.every == 0 or fleet.step == recipe.last:
+            fleet.measure()
+            if not fleet.living.any():
+                fleet.skip()
+        if report is not None and not report(fleet):
+            break
+    return fleet
+
+
+def restored(spec: RunSpec, store: Store, stored: dict[str, Tensor] | None = None) -> nn.Module:
+    """The model of a run, with a run axis of length 1. stored: its weights, where they have been read."""
+    if stored is None:
+        stored = store.load(spec)[1]
+    modules = [build([resolve(part, store)]) for part in spec.model.parts.values()]
+    model = model_of([spec], modules)
+    weights = {name: weight for name, weight in stored.items() if name != "trajectory"}
+    absent, unexpected = model.load_state_dict(weights, strict=False)
+    names = {name for name, _ in model.named_parameters()}  # tied weights under their first name
+    missing = [name for name in absent if name in names and "phi" not in name.split(".")]
+    if unexpected or missing:
+        raise ValueError(
+            f"run {key(spec)}: its weights do not fit its spec (missing {missing}, unexpected {unexpected})"
+        )
+    return model.requires_grad_(False)

@@ -19,9 +19,7 @@ from lab.kinds import check, optimizer
 from lab.models.layers import Embedding
 from lab.spec import RunSpec, register
 from lab.spec.recipes import Steps
-from lab.training.descent import EPSILON
-from lab.training.optimizers import RunRates
-from lab.training.schedules import factor, factor_of
+from lab.training.optimizers import EPSILON, RunRates, factor, factor_of
 
 POLYNOMIAL = (3.4445, -4.7750, 2.0315)  # of a singular value s: a s + b s³ + c s⁵
 ROUNDS, SMALL = 5, 1e-7

@@ -1,16 +1,114 @@
-"""The optimizers of fleets: Adam where all runs have one rate; AdamW and plain descent with a rate for each run."""
+"""How weights are trained: learning-rate schedules, steps of gradient descent, the optimizers of fleets."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
+from functools import singledispatch
 from typing import Any, cast
 
 import torch
 from torch import Tensor, nn
 
-from lab.spec import AdamTrapezoid
-from lab.training.descent import EPSILON, RMS_MEMORY
-from lab.training.schedules import factor
+from lab.errors import ArgumentError, check_whole
+from lab.kinds import check, optimizer, signature
+from lab.models.layers import Norm
+from lab.spec import AdamTrapezoid, AdamWCosine, ConstantRate, Fit, RunSpec, replace
+
+FLOOR = 0.1  # of the peak rate, where the cosine ends
+
+
+def factor(step: int, recipe: object) -> float:
+    """Fraction of the peak rate at `step` (counted from 0), by the schedule of this kind of recipe."""
+    return factor_of(recipe, step)
+
+
+@singledispatch
+def factor_of(recipe: object, step: int) -> float:
+    """As `factor`; each kind of recipe registers its own."""
+    return 1.0  # constant
+
+
+@factor_of.register(AdamTrapezoid)
+def _(recipe: AdamTrapezoid, step: int) -> float:
+    return trapezoid(step, recipe)
+
+
+@factor_of.register(AdamWCosine)
+def _(recipe: AdamWCosine, step: int) -> float:
+    return cosine(step, recipe)
+
+
+@factor_of.register(Fit)
+def _(recipe: Fit, step: int) -> float:
+    """A cosine is a trapezoid without its constant part."""
+    if recipe.schedule == "constant":
+        return 1.0
+    cooldown = 1 - recipe.warmup if recipe.schedule == "cosine" else recipe.cooldown
+    return trapezoid(step, replace(recipe, cooldown=cooldown))
+
+
+def trapezoid(step: int, recipe: AdamTrapezoid | Fit) -> float:
+    """Linear warm-up, constant, cosine cool-down to zero.
+
+    >>> r = AdamTrapezoid(steps=100, rate=1.0, batch=1)
+    >>> [round(trapezoid(s, r), 2) for s in (0, 4, 30, 50, 75, 99)]
+    [0.2, 1.0, 1.0, 1.0, 0.5, 0.0]
+    """
+    warm = max(1, round(recipe.warmup * recipe.steps))
+    cool = round(recipe.cooldown * recipe.steps)
+    if step < warm:
+        return (step + 1) / warm
+    into = step - (recipe.steps - cool)
+    return 1.0 if into <= 0 else 0.5 * (1 + math.cos(math.pi * into / cool))
+
+
+def cosine(step: int, recipe: AdamWCosine) -> float:
+    """Linear warm-up from 0, cosine to a tenth. As in the reference code, the cosine ends `warmup` steps before the
+    last, and the rate stays at a tenth from there on.
+
+    >>> r = AdamWCosine(steps=100, rate=1.0, batch=1, warmup=10)
+    >>> [round(cosine(s, r), 3) for s in (0, 5, 10, 50, 90, 99)]
+    [0.0, 0.5, 1.0, 0.55, 0.1, 0.1]
+    """
+    if step < recipe.warmup:
+        return step / recipe.warmup
+    into = (step - recipe.warmup) / max(1, recipe.steps - 2 * recipe.warmup)
+    return FLOOR + (1 - FLOOR) * 0.5 * (1 + math.cos(math.pi * min(1.0, into)))
+
+
+EPSILON = 1e-8  # under Adam's and RMSprop's steps, as in torch
+RMS_MEMORY = 0.99  # as in torch; of squared gradients
+MOMENTS = {"sgd": (), "rmsprop": ("exp_avg_sq",), "adam": ("exp_avg", "exp_avg_sq")}  # what a rule remembers
+
+
+def descend(
+    rule: str, weight: Tensor, gradient: Tensor, moments: dict[str, Tensor], count: int, rates: Tensor
+) -> tuple[Tensor, dict[str, Tensor]]:
+    """A weight (R, …) after step number `count`, counted from 1, and the rule's moments. rates: (R,), of the runs.
+
+    The constants are torch's defaults. It can be differentiated: where a gradient is zero, too.
+
+    >>> descend("sgd", torch.ones(1, 2), torch.tensor([[1.0, 0.0]]), {}, 1, torch.tensor([0.5]))[0]
+    tensor([[0.5000, 1.0000]])
+    """
+    rates = rates.view(-1, *[1] * (weight.dim() - 1))
+    if rule == "sgd":
+        return weight - rates * gradient, {}
+    nothing = torch.zeros_like(weight)
+    one, two = (0.9, 0.999) if rule == "adam" else (0.0, RMS_MEMORY)
+    square = two * moments.get("exp_avg_sq", nothing) + (1 - two) * gradient**2
+    if rule == "rmsprop":
+        return weight - rates * gradient / (_root(square) + EPSILON), {"exp_avg_sq": square}
+    mean = one * moments.get("exp_avg", nothing) + (1 - one) * gradient
+    size = _root(square) / (1 - two**count) ** 0.5 + EPSILON
+    return weight - rates / (1 - one**count) * mean / size, {"exp_avg": mean, "exp_avg_sq": square}
+
+
+def _root(square: Tensor) -> Tensor:
+    """The square root, with slope 0 at 0, where it is not differentiable and a gradient of zero leads."""
+    positive = square > 0
+    return torch.where(positive, torch.where(positive, square, 1.0).sqrt(), 0.0)
 
 
 def trainable(model: nn.Module) -> list[nn.Parameter]:
@@ -173,3 +271,60 @@ class RunDescent(RunRates):
                 square = state["exp_avg_sq"].mul_(RMS_MEMORY).addcmul_(change, change, value=1 - RMS_MEMORY)
                 change = change / square.sqrt().add_(EPSILON)
             weight.addcmul_(rates.view(-1, *[1] * (weight.dim() - 1)), change, value=-1)
+
+
+RULES, KEEPS = tuple(MOMENTS), ("best", "last")  # what a `ConstantRate` may have
+# Matrices in the reference code of the hypernetwork paper, which lets all matrices decay.
+REFERENCE_DECAYS = ("relative", "query.bias", "key.bias", "value.bias")
+
+
+@optimizer.register(AdamTrapezoid)
+def _(recipe: AdamTrapezoid, recipes: Sequence[AdamTrapezoid], model: nn.Module) -> Adam:
+    return Adam(trainable(model), recipe.betas)
+
+
+@optimizer.register(AdamWCosine)
+def _(recipe: AdamWCosine, recipes: Sequence[AdamWCosine], model: nn.Module) -> RunAdamW:
+    decays = [each.decay for each in recipes]
+    return RunAdamW(trainable(model), decays, decaying(model, recipe.decay_tables), recipe.betas)
+
+
+@optimizer.register(ConstantRate)
+def _(recipe: ConstantRate, recipes: Sequence[ConstantRate], model: nn.Module) -> RunAdamW | RunDescent:
+    weights = trainable(model)
+    if recipe.optimizer == "adam":
+        return RunAdamW(weights, [0.0] * len(recipes), [False] * len(weights))
+    return RunDescent(weights, len(recipes), recipe.optimizer == "rmsprop")
+
+
+@signature.register(AdamWCosine)
+def _(recipe: AdamWCosine, spec: RunSpec) -> AdamWCosine:
+    return replace(recipe, rate=0.0, decay=0.0, warmup=0)
+
+
+@signature.register(ConstantRate)
+def _(recipe: ConstantRate, spec: RunSpec) -> ConstantRate:
+    return replace(recipe, rate=0.0)
+
+
+@check.register(ConstantRate)
+def _(recipe: ConstantRate, spec: RunSpec) -> None:
+    if recipe.optimizer not in RULES:
+        raise ArgumentError(f"unknown optimizer {recipe.optimizer!r}; known: {', '.join(RULES)}")
+    if recipe.keep not in KEEPS:
+        raise ArgumentError(f"keep={recipe.keep!r}; give {' or '.join(KEEPS)}")
+    check_whole("average", recipe.average)
+
+
+def decaying(model: nn.Module, tables: bool = False) -> list[bool]:
+    """Which of a model's weights decay, in their order: all but biases, norms and relative positions.
+
+    tables: relative positions and the biases of queries, keys and values as well, as in the reference code.
+    """
+    norms = {id(p) for module in model.modules() if isinstance(module, Norm) for p in module.parameters()}
+    flags = []
+    for name, parameter in model.named_parameters():
+        if parameter.requires_grad:
+            exempt = id(parameter) in norms or name.rpartition(".")[2] in ("bias", "relative")
+            flags.append(not exempt or (tables and name.endswith(REFERENCE_DECAYS)))
+    return flags

@@ -15,7 +15,7 @@ from lab.nonlinearity.spline import Spline
 from lab.seeds import stream
 from lab.spec import Knots, KnotTable, Part, Resolved, RunSpec, TwoLossSpec, replace
 from lab.training.episodes import LEARN, STARTS
-from lab.training.knots import learned_names, start_values, with_places
+from lab.training.inner_task import learned_names, start_values, with_places
 from lab.training.optimizers import RunRates
 from lab.training.rows import TableBatch, held_rows
 from lab.training.sequences import Order

@@ -22,16 +22,14 @@ from lab.plots import cost, functions, landscape, learning_curves, portrait, sim
 from lab.plots.caption import plain, set_reading
 from lab.plots.latent_codes import CONTROLS, NAMES, in_order, look
 from lab.plots.style import BLACK, BLUE, GREY, SEQUENTIAL, SIZE, SKY, TEMPLATE, VERMILLION
+from lab.probes.calling import Slice1D, Slice2D
 from lab.probes.codes import Codes
 from lab.probes.complexity import Complexity
 from lab.probes.cost import Cost
 from lab.probes.decoding import Decoding
-from lab.probes.embedding import Embedding, embed
+from lab.probes.embedding import CodeSimilarity, Embedding, embed
 from lab.probes.landscape import Landscape
-from lab.probes.portrait import Portrait
-from lab.probes.profile import Profile, profile
-from lab.probes.similarity import CodeSimilarity
-from lab.probes.slices import Slice1D, Slice2D
+from lab.probes.profile import Portrait, Profile, profile
 from lab.run import Run, Runs
 from lab.search_results import LearnedFunctions
 

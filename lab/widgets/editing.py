@@ -14,8 +14,7 @@ from lab.errors import ArgumentError, shown
 from lab.nonlinearity.spline import Spline
 from lab.plots.portrait import fill_network, fill_shape, frame, look
 from lab.probes.complexity import Complexity
-from lab.probes.portrait import Portrait, portrait, variation
-from lab.probes.profile import counts, profile
+from lab.probes.profile import Portrait, counts, portrait, profile, variation
 from lab.tasks import NAMES
 from lab.widgets.explorer import LABEL, ROW, WIDE, Explorer, button, side_by_side, toggle
 from lab.widgets.function_view import TOOLS, CurveEditor, as_bytes, described, function_page

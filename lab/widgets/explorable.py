@@ -20,22 +20,21 @@ from lab.errors import ArgumentError, described, shown
 from lab.nonlinearity.spline import Spline
 from lab.nonlinearity.zoo import zoo_names
 from lab.plots.style import method_title
+from lab.probes.calling import Slice1D, Slice2D
 from lab.probes.codes import Codes
 from lab.probes.complexity import Complexity
 from lab.probes.cost import Cost
 from lab.probes.decoding import Decoding
-from lab.probes.embedding import Embedding
+from lab.probes.embedding import CodeSimilarity, Embedding
 from lab.probes.landscape import Landscape
 from lab.probes.profile import Received
-from lab.probes.similarity import CodeSimilarity
-from lab.probes.slices import Slice1D, Slice2D
 from lab.run import Run, Runs
 from lab.scale import BEST, COMMON, SCALES, check_scale, training_scale
 from lab.search_results import EpisodeResult, SearchResult
 from lab.tasks import Logic, Operation, Sraven, Task, Text
 from lab.tasks.named import table_named, task_title
 from lab.tasks.table import TableTask
-from lab.training.masked import MaskedText
+from lab.training.text import MaskedText
 from lab.widgets.compatibility import CompatibilityExplorer
 from lab.widgets.explorer import Explorer
 from lab.widgets.grokking import GrokkingExplorer

@@ -16,9 +16,8 @@ from lab.nonlinearity.spline import Spline
 from lab.nonlinearity.zoo import zoo, zoo_names
 from lab.plots.page import THEME
 from lab.plots.style import BLUE, FONT, GREY, SKY
-from lab.probes.paths import draw
-from lab.probes.portrait import POINTS, random_network, square
-from lab.probes.profile import Profile, Received, profile
+from lab.probes.complexity import draw
+from lab.probes.profile import POINTS, Profile, Received, profile, random_network, square
 from lab.widgets import pages
 from lab.widgets.pages import PageView, short
 from lab.widgets.slices import GREYS, perceptron

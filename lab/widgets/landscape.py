@@ -13,9 +13,8 @@ from plotly.colors import sequential
 from torch import Tensor
 
 from lab.plots.landscape import SIDES, axis_title, choose, fill, surface
-from lab.probes.calling import function_of
+from lab.probes.calling import function_of, slice_2d
 from lab.probes.landscape import Landscape
-from lab.probes.slices import slice_2d
 from lab.training.live import one_thread
 from lab.widgets import pages
 from lab.widgets.explorer import LABEL, WIDE, Explorer, menu, toggle

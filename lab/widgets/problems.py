@@ -21,8 +21,7 @@ from lab.papers.hypernetwork.codes import SEED, SHUFFLES, embedding, fresh, same
 from lab.plots.sraven import draw, rule_words
 from lab.plots.style import method_title
 from lab.probes import codes_by_layer, contrast, decode
-from lab.probes.contrast import Contrast
-from lab.probes.decoding import Decoding
+from lab.probes.decoding import Contrast, Decoding
 from lab.run import Run
 from lab.tasks import Logic, Sraven
 from lab.tasks.sraven import COLUMNS, RULES

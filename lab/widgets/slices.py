@@ -15,8 +15,7 @@ from torch import Tensor, nn
 from lab.errors import ArgumentError, check_whole
 from lab.models.mlp import MLP
 from lab.nonlinearity.spline import Spline
-from lab.probes.calling import Model, coordinates, function_of
-from lab.probes.slices import Slice2D, slice_2d
+from lab.probes.calling import Model, Slice2D, coordinates, function_of, slice_2d
 from lab.widgets import pages
 from lab.widgets.explorer import LABEL, Explorer, menu
 from lab.widgets.pages import PageView, short, view_page

@@ -18,13 +18,21 @@ from lab.models.rotary_hyper import RotaryHyperModel
 from lab.plots.caption import counted, signed
 from lab.plots.panels import grid
 from lab.plots.style import BLUE, GREY, TEMPLATE, ink_of, method_title
-from lab.probes.minimal_pairs import CONVENTIONS, MinimalPairs, Reader, minimal_pairs, reader_of
-from lab.probes.token_losses import TokenLosses, continuation, token_losses
+from lab.probes.language import (
+    CONVENTIONS,
+    MinimalPairs,
+    Reader,
+    TokenLosses,
+    continuation,
+    minimal_pairs,
+    reader_of,
+    token_losses,
+)
 from lab.run import Run
 from lab.spec import Learned, Shaped
 from lab.tasks import Text
 from lab.tasks.named import task_title
-from lab.training.masked import MaskedText
+from lab.training.text import MaskedText
 from lab.widgets.explorer import LABEL, WIDE, Explorer, menu
 from lab.widgets.pages import filled, live
 
@@ -262,7 +270,7 @@ class PairsExplorer(TwoModelsExplorer):
 
     runs: trained on texts, masked or not, by name or not. pairs: which to read; default: some of each paradigm of
     BLiMP; where BLiMP is not here, those that are typed. year: of the BabyLM evaluation whose rules for scores are used
-    (`lab.probes.minimal_pairs.CONVENTIONS`).
+    (`lab.probes.language.CONVENTIONS`).
     """
 
     tasks = (Text, MaskedText)

@@ -16,7 +16,7 @@ from lab.errors import LabError
 from lab.gallery import write_gallery
 from lab.nonlinearity.spline import Spline
 from lab.plots.page import CONFIG, THEME
-from lab.probes.portrait import variation
+from lab.probes.profile import variation
 from lab.store import Store
 from lab.widgets import pages
 from lab.widgets.editing import EditingExplorer

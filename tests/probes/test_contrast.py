@@ -5,7 +5,7 @@ import pytest
 
 from lab.errors import ArgumentError
 from lab.probes import contrast
-from lab.probes.contrast import regions
+from lab.probes.decoding import regions
 
 RULES, PARTS = 4, 8
 

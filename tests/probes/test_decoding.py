@@ -11,7 +11,7 @@ from sklearn.preprocessing import StandardScaler
 
 from lab import probes
 from lab.errors import ArgumentError
-from lab.probes.score import scored
+from lab.probes.decoding import scored
 
 CLASSES, PER = 5, 40
 PAIRS = np.array(list(itertools.combinations(range(CLASSES), 2)))  # combinations of two parts, as a fuzzy-logic task's

@@ -9,9 +9,7 @@ from torch.nn import functional as F
 from lab import probes
 from lab.errors import ArgumentError
 from lab.probes.cost import cost
-from lab.probes.portrait import portrait
-from lab.probes.profile import counts, profile
-from lab.probes.wave import wave
+from lab.probes.profile import counts, portrait, profile, wave
 from lab.widgets.drawing import draw
 
 X = torch.randn(500, 5, generator=torch.Generator().manual_seed(0))

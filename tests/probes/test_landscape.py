@@ -12,8 +12,7 @@ from lab import probes
 from lab.errors import ArgumentError
 from lab.models.mlp import MLP
 from lab.nonlinearity.spline import Spline
-from lab.probes.landscape import landscape
-from lab.probes.plane import principal, random
+from lab.probes.landscape import landscape, principal, random
 from lab.probes.weights import flat, history, runs_of, weights
 
 X = torch.rand(60, 3, generator=torch.Generator().manual_seed(0)) * 2 - 1

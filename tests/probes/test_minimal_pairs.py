@@ -10,9 +10,9 @@ from torch import nn
 from lab.data.sentence_sets import FILES, PAIRS, PARADIGMS, PHENOMENA, PairsShape, blimp_pairs
 from lab.data.sentences import Pair
 from lab.errors import ArgumentError
-from lab.probes.minimal_pairs import CONVENTIONS, Reader, minimal_pairs, reader_of
+from lab.probes.language import CONVENTIONS, Reader, minimal_pairs, reader_of
 from lab.tasks import Text
-from lab.training.masked import MaskedText
+from lab.training.text import MaskedText
 from tests.models.making import decoder
 
 WORDS = ["<start>", "the", "cat", "cats", "sleeps", " the", "<mask>", "<cls>", "<sep>"]

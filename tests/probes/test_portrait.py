@@ -7,7 +7,7 @@ from torch import nn
 
 from lab.models.mlp import MLP
 from lab.nonlinearity.spline import Spline
-from lab.probes.portrait import SIZES, portrait, variation
+from lab.probes.profile import SIZES, portrait, variation
 
 
 def test_it_is_the_function_of_the_network():

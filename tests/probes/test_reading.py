@@ -14,7 +14,7 @@ from torch.nn.utils import parametrizations
 from lab import probes
 from lab.data.sentences import Pair
 from lab.errors import ArgumentError
-from lab.probes.minimal_pairs import Reader, minimal_pairs
+from lab.probes.language import Reader, minimal_pairs
 from lab.probes.reading import modules_of, reading
 from lab.tasks import Text
 

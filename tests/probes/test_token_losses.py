@@ -6,7 +6,7 @@ import torch
 from torch import nn
 
 from lab.errors import ArgumentError
-from lab.probes.token_losses import continuation, token_losses
+from lab.probes.language import continuation, token_losses
 from lab.tasks.text import Text
 
 TASK = Text("moby_dick", context=12)

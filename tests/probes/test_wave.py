@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lab.errors import ArgumentError
-from lab.probes.wave import wave
+from lab.probes.profile import wave
 
 X = np.linspace(-2, 2, 101)
 

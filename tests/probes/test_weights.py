@@ -11,7 +11,7 @@ from lab.models.layers import Embedding, Linear, Norm
 from lab.models.mlp import MLP
 from lab.nonlinearity.spline import Spline
 from lab.probes.calling import function_of
-from lab.probes.plane import random
+from lab.probes.landscape import random
 from lab.probes.weights import flat, runs_of, weights
 from tests.models.making import decoder
 

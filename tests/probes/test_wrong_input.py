@@ -13,9 +13,7 @@ from lab import probes
 from lab.errors import ArgumentError
 from lab.models.mlp import MLP
 from lab.probes.cost import cost
-from lab.probes.portrait import portrait, variation
-from lab.probes.profile import counts, profile, received
-from lab.probes.wave import wave
+from lab.probes.profile import counts, portrait, profile, received, variation, wave
 from lab.tasks import Text
 from tests.models.making import decoder
 

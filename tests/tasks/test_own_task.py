@@ -11,8 +11,7 @@ from lab import engine, tasks
 from lab.papers.transformers.settings import of_sequences
 from lab.spec import RunSpec, key, replace
 from lab.store import Store
-from lab.training.fleet import Fleet
-from lab.training.loop import train
+from lab.training.fleet import Fleet, train
 from lab.widgets.explorable import python_of
 from tests.training.making import MODEL, RECIPE
 

@@ -9,7 +9,7 @@ from lab.kinds import build, check_run, shared, sizes
 from lab.spec import AdamTrapezoid, AdamWCosine, ConstantRate, HyperModel, ModelSpec, Perceptron, RunSpec, replace
 from lab.tasks import Logic, Operation, Sraven
 from lab.training.descent_fleet import fleet_of
-from lab.training.loop import train
+from lab.training.fleet import train
 
 TASKS = {
     "tokens": "addmod",

@@ -12,7 +12,7 @@ from lab.spec import ConstantRate, Knots, KnotTable, Perceptron, RunSpec, replac
 from lab.tasks import Operation
 from lab.training import rows as module
 from lab.training.descent_fleet import fleet_of, spread
-from lab.training.loop import train
+from lab.training.fleet import train
 from tests.training.making import Wave, descent, same, through_a_file, until
 
 RULES = {"sgd": torch.optim.SGD, "rmsprop": torch.optim.RMSprop, "adam": torch.optim.Adam}

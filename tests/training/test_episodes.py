@@ -7,8 +7,7 @@ import torch
 from lab.errors import ArgumentError
 from lab.spec import ConstantRate, EpisodeSpec, Knots, KnotTable, Perceptron, Restart, replace
 from lab.tasks import Operation
-from lab.training.episodes import Episodes, check, search
-from lab.training.selection import best
+from lab.training.episodes import Episodes, best, check, search
 from tests.training.making import Wave, same, through_a_file
 
 SUM = Operation("a+b", modulus=5)

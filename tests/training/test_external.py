@@ -9,7 +9,7 @@ from lab import tasks
 from lab.models.transformer import Transformer
 from lab.papers.transformers.settings import setting
 from lab.spec import AdamTrapezoid, replace
-from lab.training.external import EXAMPLES, fit
+from lab.training.live import EXAMPLES, fit
 
 
 class Alone(nn.Module):

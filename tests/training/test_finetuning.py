@@ -10,10 +10,9 @@ from lab.data.sentences import Labelled
 from lab.errors import ArgumentError
 from lab.kinds import Sizes, build
 from lab.models.small_language import FORMS, SmallLanguageModel
-from lab.probes.minimal_pairs import Reader
+from lab.probes.language import Reader
 from lab.spec import AdamTrapezoid, Knots, RunSpec, replace
-from lab.training.classifier import Classifier, one_run, padded
-from lab.training.finetuning import TUNINGS, Tuner, Tuning, _fraction, score, tune
+from lab.training.finetuning import TUNINGS, Classifier, Tuner, Tuning, _fraction, one_run, padded, score, tune
 
 pytest.importorskip("transformers")
 FAMILY = pytest.mark.parametrize("family", FORMS)

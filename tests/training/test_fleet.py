@@ -9,7 +9,7 @@ from lab import tasks
 from lab.errors import ArgumentError
 from lab.nonlinearity.spline import Spline
 from lab.spec import Knots, replace
-from lab.training import sequences as module
+from lab.training import sequences
 from lab.training.fleet import History, build
 from tests.models.making import shaken
 from tests.training.making import MODEL, bits, fleet, use
@@ -66,7 +66,7 @@ def test_a_sequence_counts_as_right_when_greedy_generation_gives_it(monkeypatch)
 
 def test_accuracy_does_not_depend_on_the_chunks(shaken_fleet, monkeypatch):
     whole = shaken_fleet.scores()["accuracy_test"]
-    monkeypatch.setattr(module, "CHUNK", 3)  # 10 examples: a remainder, too
+    monkeypatch.setattr(sequences, "CHUNK", 3)  # 10 examples: a remainder, too
     np.testing.assert_allclose(shaken_fleet.scores()["accuracy_test"], whole, rtol=1e-6)
 
 

@@ -12,7 +12,7 @@ from lab.spec import ConstantRate, EpisodeSpec, InterpolatedSpec, Perceptron, Re
 from lab.store import Store
 from lab.tasks import Operation
 from lab.training.episodes import Episodes
-from lab.training.interpolation import FINE, refine
+from lab.training.inner_task import FINE, refine
 
 RESTARTS = (Restart(0, 0.05, 9, 2, "noise"), Restart(1, 0.1, 7, 3, "relu"))
 SETTINGS = {

@@ -7,9 +7,8 @@ import pytest
 import torch
 
 from lab.spec import AdamTrapezoid, ModelSpec, RunSpec, replace
-from lab.training.fleet import Fleet
+from lab.training.fleet import Fleet, train
 from lab.training.live import Live
-from lab.training.loop import train
 
 LONG = 100_000  # steps; nobody waits for them
 

@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from lab.spec import Knots, replace
-from lab.training.loop import train
+from lab.training.fleet import train
 from lab.training.two_loss import search
 from tests.training.making import (
     MODEL,

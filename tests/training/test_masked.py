@@ -10,9 +10,8 @@ from lab.errors import ArgumentError
 from lab.models.small_language import SmallLanguageModel
 from lab.spec import AdamTrapezoid, HyperModel, ModelSpec, Perceptron, RunSpec, from_json, replace, to_json
 from lab.tasks import Text
-from lab.training.fleet import Fleet
-from lab.training.loop import train
-from lab.training.masked import MaskedText, hidden
+from lab.training.fleet import Fleet, train
+from lab.training.text import MaskedText, hidden
 
 pytest.importorskip("transformers")
 TASK = MaskedText(Text("moby_dick", context=20))

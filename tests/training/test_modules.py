@@ -15,9 +15,9 @@ from lab.errors import ArgumentError
 from lab.nonlinearity.formula import interpolate
 from lab.own.search import known, recipe_of, task
 from lab.spec import UNCHANGED, Knots, RunSpec, replace
-from lab.training.loop import train
+from lab.training.fleet import train
 from lab.training.modules.fleet import ModuleFleet
-from lab.training.schedules import factor
+from lab.training.optimizers import factor
 from lab.training.sequences import Order
 from lab.training.two_loss import search, searching
 from tests.training import own

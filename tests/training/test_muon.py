@@ -8,8 +8,7 @@ from lab.errors import ArgumentError
 from lab.kinds import check_run
 from lab.models.speedrun import SpeedrunModel
 from lab.spec import ModelSpec, RunSpec, from_json, replace, to_json
-from lab.training.fleet import Fleet
-from lab.training.loop import train
+from lab.training.fleet import Fleet, train
 from lab.training.muon import Muon, MuonRecipe, kinds_of, orthogonal
 from tests.training.making import same, through_a_file, until
 

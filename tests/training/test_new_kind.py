@@ -17,8 +17,7 @@ from lab.run import Run
 from lab.seeds import stream
 from lab.spec import RunSpec, from_json, key, register, replace, to_json
 from lab.store import Store
-from lab.training.fleet import Fleet
-from lab.training.loop import train
+from lab.training.fleet import Fleet, train
 from lab.training.optimizers import RunRates, trainable
 
 # The task: a sine of a random frequency, to be followed by a function of one variable. It is measured by its error.

@@ -8,9 +8,7 @@ from lab.kinds import optimizer, sizes
 from lab.models.hyper import HyperTransformer
 from lab.spec import AdamTrapezoid, AdamWCosine, HyperModel
 from lab.tasks import Logic
-from lab.training.optimizers import RunAdamW
-from lab.training.recipes import decaying
-from lab.training.schedules import factor
+from lab.training.optimizers import RunAdamW, decaying, factor
 
 TASK = Logic(length=4)
 

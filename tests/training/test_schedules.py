@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lab.spec import AdamTrapezoid, AdamWCosine, replace
-from lab.training.schedules import factor
+from lab.training.optimizers import factor
 
 
 def recipe(steps, **change):

@@ -22,8 +22,7 @@ from lab.spec import (
     to_json,
 )
 from lab.store import Store
-from lab.training.shared_search import Shared
-from lab.training.two_loss import Search, check_search, search
+from lab.training.two_loss import Search, Shared, check_search, search
 from tests.training.making import through_a_file
 
 RECIPE = AdamTrapezoid(steps=6, rate=0.01, batch=32, every=3)

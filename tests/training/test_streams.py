@@ -11,8 +11,7 @@ from lab.models.hyper import METHODS, method
 from lab.spec import AdamWCosine, ConstantRate, HyperModel, Knots, RunSpec, replace
 from lab.tasks import Logic, Sraven
 from lab.tasks.stream import Examples, Stream
-from lab.training.fleet import Fleet
-from lab.training.loop import train
+from lab.training.fleet import Fleet, train
 from lab.training.streams import Dropout
 from tests.models.making import shaken
 from tests.training.making import copied, same, through_a_file, until

@@ -22,8 +22,7 @@ from lab.spec import (
     to_json,
 )
 from lab.tasks import Text
-from lab.training.fleet import Fleet, build, model_of
-from lab.training.loop import train
+from lab.training.fleet import Fleet, build, model_of, train
 from lab.training.text import TextData
 from lab.training.two_loss import Search, search
 from tests.models.making import shaken

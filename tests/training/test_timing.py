@@ -6,7 +6,7 @@ import torch
 
 from lab.spec import AdamTrapezoid, ModelSpec, RunSpec
 from lab.training.fleet import Fleet
-from lab.training.timing import Times, interleaved, products
+from lab.training.live import Times, interleaved, products
 
 
 def fleet(layers=1, phi="gelu"):

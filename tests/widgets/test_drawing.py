@@ -11,7 +11,7 @@ import lab
 from lab import probes
 from lab.plots.style import GREY
 from lab.probes.cost import cost
-from lab.probes.portrait import portrait
+from lab.probes.profile import portrait
 from lab.widgets.model import ModelExplorer
 from tests.training import own
 

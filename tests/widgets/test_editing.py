@@ -11,7 +11,7 @@ from lab.api import train
 from lab.errors import ArgumentError
 from lab.nonlinearity.spline import Spline
 from lab.plots.portrait import LINE, PLANE, SLOPE, SPECTRUM
-from lab.probes.portrait import portrait, variation
+from lab.probes.profile import portrait, variation
 from lab.widgets.editing import EditingExplorer
 from lab.widgets.function_view import CurveEditor, as_bytes
 from lab.widgets.spline import EDITED, SplineExplorer

@@ -18,7 +18,7 @@ from lab.store import Store
 from lab.tasks import Operation
 from lab.tasks.operation import ALL
 from lab.training.descent_fleet import fleet_of
-from lab.training.loop import train
+from lab.training.fleet import train
 from lab.widgets import grokking as module
 from lab.widgets.grokking import GIVEN, GrokkingExplorer
 

@@ -7,10 +7,9 @@ from torch import nn
 
 from lab.models.mlp import MLP
 from lab.nonlinearity.spline import Spline
-from lab.probes.calling import function_of
+from lab.probes.calling import function_of, slice_2d
 from lab.probes.complexity import total_variation
-from lab.probes.portrait import POINTS, random_network, square
-from lab.probes.slices import slice_2d
+from lab.probes.profile import POINTS, random_network, square
 from lab.widgets.function_view import random_networks
 from lab.widgets.slices import perceptron
 from tests.widgets.node import needs_node, node

@@ -11,8 +11,7 @@ from lab.data.sentences import Pair
 from lab.errors import ArgumentError
 from lab.plots.caption import signed
 from lab.plots.style import BLUE, GREY, colour
-from lab.probes.minimal_pairs import minimal_pairs, reader_of
-from lab.probes.token_losses import continuation, token_losses
+from lab.probes.language import continuation, minimal_pairs, reader_of, token_losses
 from lab.tasks import Text
 from lab.widgets.text import DISAGREE, EVERY, EXAMPLE, OWN, PairsExplorer, TextExplorer, inks, typed, unseen
 

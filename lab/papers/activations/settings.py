@@ -15,7 +15,7 @@ from lab.plots.style import method_title
 from lab.scale import check_scale
 from lab.spec import AdamTrapezoid, RunSpec, replace
 from lab.tasks import Text
-from lab.training.masked import MaskedText
+from lab.training.text import MaskedText
 
 FAMILIES = {"gpt_neo": "GPT-Neo", "roberta": "RoBERTa"}
 # In the order of the paper; each learnable one with what it is before training.
@@ -35,7 +35,7 @@ TEXTS = {
     "paper": Text("babylm_strict_small", "gpt2", context=128, least=100),
 }
 EACH = {"smoke": 1, "laptop": 10, "paper": 1_000}  # pairs of each of BLiMP's paradigms that models read
-YEAR = "2023"  # of the conventions of `lab.probes.minimal_pairs`
+YEAR = "2023"  # of the conventions of `lab.probes.language`
 SIZES: dict[str, dict[str, Any]] = {
     "smoke": {"layers": 1, "heads": 2, "width": 8, "inner": 16},
     "laptop": {"layers": 2, "heads": 4, "width": 64, "inner": 128},

@@ -40,7 +40,7 @@ from lab.plots.caption import set_reading
 from lab.plots.lines import Panel, points, whiskers
 from lab.plots.panels import above, grid
 from lab.plots.style import BLUE, DIVERGING, GREY, INK, ORANGE, SIZE
-from lab.probes.minimal_pairs import minimal_pairs, reader_of
+from lab.probes.language import minimal_pairs, reader_of
 from lab.run import Run
 from lab.statistics import INTERVAL, LEVEL, over_seeds
 

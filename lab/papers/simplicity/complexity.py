@@ -28,8 +28,7 @@ from lab.plots.panels import BOTTOM, colour_bar, grid, log_axis, name_axes, plac
 from lab.plots.style import BLACK, BLUE, GREY, ORANGE, SEQUENTIAL, VERMILLION
 from lab.probes import fourier_complexity, total_variation
 from lab.probes.calling import Model, Points, function_of, values
-from lab.probes.complexity import variations
-from lab.probes.paths import draw
+from lab.probes.complexity import draw, variations
 from lab.run import Run
 from lab.scale import COMMON, SCALES, check_scale
 from lab.spec import ConstantRate, Perceptron, RunSpec

@@ -30,7 +30,7 @@ from lab.plots.panels import grid, place
 from lab.plots.style import BLUE, GREY, SIZE
 from lab.run import Run
 from lab.scale import SCALES
-from lab.training.interpolation import FINE
+from lab.training.inner_task import FINE
 
 DRAWN = 3  # of several searches
 IDENTICAL, OTHERS = 0.9, 0.8  # correlation of functions above which they are "nearly identical", and below which not

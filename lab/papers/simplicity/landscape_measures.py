@@ -27,8 +27,7 @@ from lab.papers.simplicity.tables.settings import (
     tables,
 )
 from lab.probes import Loss, Variation, landscape
-from lab.probes.calling import Model
-from lab.probes.slices import alignment, slice_2d
+from lab.probes.calling import Model, alignment, slice_2d
 from lab.probes.weights import Double
 from lab.resolve import resolve
 from lab.run import Run

@@ -54,7 +54,7 @@ def setting(scale: str) -> Setting:
 def search(scale: str, interpolation: str = LINEAR, objective: str = "val", number: int = 0) -> EpisodeSpec:
     """A search for the function of models with one hidden layer, from ReLU and from zero, as in App. C.
 
-    interpolation: "linear", or one of `lab.training.interpolation`. objective: of the knots, "val", "train" or "test".
+    interpolation: "linear", or one of `lab.training.inner_task`. objective: of the knots, "val", "train" or "test".
     number: of several searches; their restarts have other seeds.
 
     >>> search("laptop", "cubic").interpolation, [r.start for r in search("laptop", objective="train").restarts]

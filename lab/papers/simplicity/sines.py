@@ -30,7 +30,7 @@ from lab.plots.operation_table import operation_title as title
 from lab.plots.panels import above, grid, name_axes, place
 from lab.plots.style import BLACK, GREY, SIZE, colour, faded
 from lab.plots.words import diverged_runs
-from lab.probes.wave import wave
+from lab.probes.profile import wave
 from lab.run import Run
 from lab.tasks import Operation
 
@@ -83,9 +83,9 @@ def plan(scale: str, seeds: int) -> list[Planned]:
 def functions(runs: Sequence[tuple[dict, Run]]) -> pd.DataFrame:
     """What each restart of a task's search found, one row a knot: task, search (where there are several), restart,
     accuracy_val (of the model that was trained with it to decide), chosen, x, value. Of the chosen one also density
-    (share of the inputs of the first model's non-linearity on test rows that fall nearest to this knot), sine (the line
-    and sine nearest to it there, see `lab.probes.wave`), frequency (of that sine, periods a unit), explained (share of
-    the variance) and noise (what that would be of noise).
+    (share of the inputs of the first model's non-linearity on test rows that fall nearest to this knot), sine (the
+    line and sine nearest to it there, see `lab.probes.profile`), frequency (of that sine, periods a unit), explained
+    (share of the variance) and noise (what that would be of noise).
     """
     first: dict[tuple, tuple[dict, Run]] = {}
     for labels, run in runs:

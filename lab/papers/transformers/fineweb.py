@@ -35,8 +35,8 @@ from lab.spec import Learned, Part, Resolved, RunSpec, SearchSpec, Shaped, repla
 from lab.statistics import INTERVAL, half_width
 from lab.tasks import Text
 from lab.training.fleet import Fleet
+from lab.training.live import interleaved
 from lab.training.muon import MuonRecipe
-from lab.training.timing import interleaved
 
 LINEAR, RELU, GELU, SPLINE, POLYNOMIAL = "linear MLP", "ReLU", "GELU", "ours MLP", "polynomial"
 METHODS = (LINEAR, RELU, GELU, SPLINE, POLYNOMIAL)

@@ -1,3 +1,3 @@
 """Training of the user's own torch modules: several seeds side by side, with functions in the place of activations."""
 
-from lab.training.modules import episodes, fleet, search, side_by_side  # noqa: F401  each registers its kinds
+from lab.training.modules import fleet, side_by_side  # noqa: F401  each registers its kinds

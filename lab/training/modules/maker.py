@@ -1,9 +1,10 @@
-"""The user's function that makes models: what it gives for a seed, and what does not work with it."""
+"""The modes of a model's parts: what its author left in evaluation mode, as a frozen batch norm, stays there."""
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -11,17 +12,123 @@ from typing import Any
 import numpy as np
 import torch
 from torch import Tensor, nn
+from torch.overrides import TorchFunctionMode
 
 from lab.data import measures
 from lab.data.data import Data, Inputs, take
 from lab.errors import ArgumentError, LabError, described, listed, shortened, shown
+from lab.nonlinearity.activations import KEEP, Place, kind_named, kind_of
 from lab.nonlinearity.swap import Old, kinds_of, places_of, put
 from lab.nonlinearity.swapped import unwrapped
-from lab.probes.padding import positioned
+from lab.probes.reading import positioned
 from lab.spec import ModuleSpec
-from lab.training.defaults import torch_defaults
-from lab.training.modules.calls import notes_of
-from lab.training.modules.modes import evaluating, parts_in_evaluation, train
+from lab.training.fleet import torch_defaults
+
+
+def train(net: nn.Module) -> nn.Module:
+    """A new model in training mode, all of it where it comes in evaluation mode (as of `from_pretrained`), else without
+    the parts that do.
+
+    >>> net = train(nn.Sequential(nn.Dropout().eval(), nn.Dropout()))
+    >>> net[0].training, net[1].training, train(net.eval())[0].training
+    (False, True, True)
+    """
+    return net if net.training else net.train()
+
+
+def parts_in_evaluation(net: nn.Module) -> dict[str, nn.Module]:
+    """The parts of a model in training mode that are in evaluation mode, by their names."""
+    return {name: part for name, part in net.named_modules() if not part.training}
+
+
+@contextmanager
+def evaluating(net: nn.Module) -> Iterator[nn.Module]:
+    """Within the block all of a model is in evaluation mode; afterwards each part is in the one that it was in."""
+    modes = {part: part.training for part in net.modules()}
+    try:
+        yield net.eval()
+    finally:
+        for part, training in modes.items():
+            part.training = training
+
+
+class CallRecorder(TorchFunctionMode):
+    """Records which activations a model calls within the block; the model keeps its hooks, so give it a copy.
+
+    calls: how often each place was called, by its name. functional: of activation functions that were called elsewhere
+    ("relu" for F.relu), the class of the module that called each.
+    """
+
+    def __init__(self, net: nn.Module, places: list[Place]):
+        super().__init__()
+        self.calls, self.functional = {place.name: 0 for place in places}, dict[str, str]()
+        self.inside, self.stack = 0, [type(net).__name__]
+        names: dict[int, list[str]] = {}
+        for place in places:
+            names.setdefault(id(place.activation), []).append(place.name)
+            if not isinstance(place.activation, nn.Module):
+                setattr(place.parent, place.attribute, self._counted(place.activation, place.name))
+        for module in net.modules():
+            module.register_forward_pre_hook(self._entering(names.get(id(module), [])))
+            module.register_forward_hook(self._leaving(id(module) in names))
+
+    def _counted(self, function: Callable, name: str) -> Callable:
+        def called(*args: Any, **words: Any) -> Any:
+            self.calls[name] += 1
+            self.inside += 1
+            try:
+                return function(*args, **words)
+            finally:
+                self.inside -= 1
+
+        return called
+
+    def _entering(self, names: list[str]) -> Callable:
+        def enter(module: nn.Module, inputs: Any) -> None:
+            self.stack.append(type(module).__name__)
+            self.inside += bool(names)
+            for name in names:
+                self.calls[name] += 1
+
+        return enter
+
+    def _leaving(self, is_place: bool) -> Callable:
+        def leave(module: nn.Module, inputs: Any, output: Any) -> None:
+            self.stack.pop()
+            self.inside -= is_place
+
+        return leave
+
+    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        name = getattr(func, "__name__", "")
+        kind = kind_named(name.removeprefix("rnn_").removesuffix("_cell"))  # an nn.RNN is one call
+        if kind and not self.inside:
+            self.functional.setdefault(kind, self.stack[-1])
+        return func(*args, **(kwargs or {}))
+
+
+def notes_of(net: nn.Module, places: list[Place], call: Callable, inputs: Inputs) -> tuple[list[str], bool]:
+    """What a function in these places does not reach, a line each; and whether it reaches anything.
+
+    net: as it is trained, to be thrown away. call: of a model on inputs.
+    """
+    recorder = CallRecorder(net, places)
+    with torch.random.fork_rng(devices=[]), recorder:
+        with evaluating(net):
+            call(net, inputs)
+        if not all(
+            recorder.calls.values()
+        ):  # some are called in training alone; what fails there fails later, and says so
+            with suppress(Exception):
+                call(net, inputs)
+    kinds = {kind_of(place.activation) for place in places}
+    stays = [f"{owner} calls {kind}" for kind, owner in recorder.functional.items() if kind in kinds]
+    notes = [f"{', '.join(stays)} beside what is replaced, which stays in all models; {KEEP}"] if stays else []
+    silent = [name for name, count in recorder.calls.items() if not count]
+    if silent:
+        notes.append(f"the model does not call {listed(silent)}: with another function there, nothing changes")
+    return notes, len(silent) < len(places)
+
 
 SAID = 200  # characters of an error of the user's code in a message
 FEW, SEVERAL = 3, 32  # examples that measures are tried on: the first, and one of each class

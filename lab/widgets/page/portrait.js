@@ -1,5 +1,5 @@
 // What networks with random weights make of a function: their answers on the square [−1, 1]², and how far these go up
-// and down. Python sends the weights, so that the numbers are those of lab.probes.portrait.
+// and down. Python sends the weights, so that the numbers are those of lab.probes.profile.
 // networks: {seeds: [layers as in network.js], paths: [[x, y, x, y]], samples, greys}.
 
 import { node, short } from "./chart.js";

@@ -14,8 +14,7 @@ from lab.papers.claims import FAILS, HOLDS, UNDECIDED
 from lab.papers.simplicity import complexity
 from lab.papers.simplicity.complexity import CORRELATED, PATHS, PREFACTORS, SAMPLES, SHOWN, TABLES, path_points
 from lab.plots.caption import reading
-from lab.probes.complexity import frequencies
-from lab.probes.paths import draw
+from lab.probes.complexity import draw, frequencies
 from lab.run import Run
 from lab.scale import COMMON
 from lab.spec import replace

@@ -19,7 +19,7 @@ from lab.papers.simplicity.grokking import steps as first
 from lab.papers.simplicity.settings import ADDITION, LEARNED, RELU, grokking
 from lab.papers.simplicity.sines import SEARCHES, VERSIONS, sines
 from lab.plots.caption import reading
-from lab.probes.wave import wave
+from lab.probes.profile import wave
 from lab.run import Run
 from lab.scale import COMMON
 from lab.search_results import EpisodeResult

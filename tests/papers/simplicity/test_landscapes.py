@@ -9,7 +9,7 @@ from lab.catalogue.registry import entry
 from lab.papers.simplicity.landscape_measures import DEPTH, FINE, RADIUS, tables_of
 from lab.papers.simplicity.landscapes import fig24
 from lab.papers.simplicity.tables.settings import IAFS, LEARNED, NETWORKS, PREFACTORS, RELU, TANH, TREES
-from lab.probes.paths import draw
+from lab.probes.complexity import draw
 from lab.resolve import resolve
 from lab.run import Run
 from lab.scale import COMMON

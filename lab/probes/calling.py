@@ -215,11 +215,7 @@ def slice_1d(f: Model, a: Points, b: Points, samples: int = 100) -> Slice1D:
 
 
 def slice_2d(
-    f: Model,
-    x: Points,
-    dims: tuple[int, int] | None = None,
-    grid: int = 200,
-    bounds: tuple[float, float] | None = None,
+    f: Model, x: Points, dims: tuple[int, int] | None = None, grid: int = 200, bounds: tuple[float, float] | None = None
 ) -> Slice2D:
     """f over a plane of its input space: along two inputs of one point, or through three points.
 

@@ -113,12 +113,7 @@ class Complexity:
 
 
 def total_variation(
-    f: Model,
-    points: Points,
-    labels: Points | None = None,
-    paths: int = 200,
-    samples: int = 100,
-    seed: int = 0,
+    f: Model, points: Points, labels: Points | None = None, paths: int = 200, samples: int = 100, seed: int = 0
 ) -> Complexity:
     """How far f goes up and down along straight paths between points (simplicity paper, Eq. 2).
 
@@ -141,12 +136,7 @@ def total_variation(
 
 
 def fourier_complexity(
-    f: Model,
-    points: Points,
-    labels: Points | None = None,
-    paths: int = 200,
-    samples: int = 100,
-    seed: int = 0,
+    f: Model, points: Points, labels: Points | None = None, paths: int = 200, samples: int = 100, seed: int = 0
 ) -> Complexity:
     """The mean frequency of f along straight paths between points, in cycles per path, weighted by magnitude.
 

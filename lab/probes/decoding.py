@@ -317,14 +317,7 @@ class Contrast:
 
 
 def contrast(
-    codes: Any,
-    a: Any,
-    b: Any,
-    traits: Any,
-    groups: Any = None,
-    seed: int = 0,
-    shuffles: int = 20,
-    points: Any = None,
+    codes: Any, a: Any, b: Any, traits: Any, groups: Any = None, seed: int = 0, shuffles: int = 20, points: Any = None
 ) -> Contrast:
     """Compare two groups of examples, A and B, by their traits, and by whether a decoder tells their codes apart.
 

@@ -338,13 +338,7 @@ def _states(directions: Any) -> Any:
     return [copy.deepcopy(dict(one)) if isinstance(one, Mapping) else one for one in given]
 
 
-def _plane(
-    model: nn.Module,
-    directions: object,
-    checkpoints: Checkpoints | None,
-    normalize: str,
-    seed: int,
-) -> Plane:
+def _plane(model: nn.Module, directions: object, checkpoints: Checkpoints | None, normalize: str, seed: int) -> Plane:
     if isinstance(directions, str):
         if directions == "random":
             return random(model, normalize, seed)

@@ -223,7 +223,7 @@ class History:
     columns: names of the scores, as far as they are known before the first evaluation.
     """
 
-    def __init__(self, runs: int, columns: Sequence[str]):
+    def __init__(self, runs: int, columns: Sequence[str] = ()):
         self.steps: list[int] = []
         self.loss: list[np.ndarray] = []
         self.scores: dict[str, list[np.ndarray]] = {name: [] for name in columns}

@@ -63,12 +63,13 @@ class Rows:
 class TableData:
     """What runs on tables train on and are measured by: `train`, and the splits that are followed."""
 
-    def __init__(self, specs: Sequence[RunSpec], device: torch.device):
+    def __init__(self, task: TableTask, specs: Sequence[RunSpec], device: torch.device):
         recipe, model = specs[0].recipe, specs[0].model
-        self.task, self.device = specs[0].task, device
+        self.task, self.device = task, device
         self.judged = self.task.judged
         self.training = Rows(specs, "train", device)
         self.followed = {name: Rows(specs, name, device) for name in followed(specs[0])}
+        self.columns = [f"{score}_{split}" for split in self.followed for score in self.judged]
         self.chunk = max(1, CHUNK // (len(specs) * max(model.width, self.task.outputs)))
         self.order = None  # full batches
         if recipe.batch is not None and recipe.batch < len(self.training):
@@ -78,11 +79,6 @@ class TableData:
     def at(self, step: int) -> TableBatch:
         """The training batch of each run at this step."""
         return self.whole if self.order is None else self.training.at(self.order.at(step).to(self.device))
-
-    @property
-    def columns(self) -> list[str]:
-        """Names of the scores."""
-        return [f"{score}_{split}" for split in self.followed for score in self.judged]
 
     @torch.no_grad()
     def scores(self, model: nn.Module) -> dict[str, np.ndarray]:
@@ -116,14 +112,12 @@ def held_rows(count: int, share: float) -> int:
     return max(1, min(count - 1, round(share * count)))
 
 
+material.register(TableTask, TableData)
+
+
 @sizes.register(TableTask)
 def _(task: TableTask, seed: int) -> Sizes:
     return Sizes("row", task.inputs, task.outputs, examples=len(task.split(seed)["train"]))
-
-
-@material.register(TableTask)
-def _(task: TableTask, specs: Sequence[RunSpec], device: torch.device) -> TableData:
-    return TableData(specs, device)
 
 
 @signature.register(TableTask)

@@ -87,12 +87,13 @@ class SequenceData:
 
     judged = {"accuracy": 1}
 
-    def __init__(self, specs: Sequence[RunSpec], device: torch.device):
+    def __init__(self, task: str | OwnTask, specs: Sequence[RunSpec], device: torch.device):
         spec, self.device, self.runs = specs[0], device, len(specs)
-        self.task = task_of(spec.task, spec.task_seed)
+        self.task = task_of(task, spec.task_seed)
         self.training = Data(self.task.training, device)
         followed = dict.fromkeys([*spec.evaluate, *spec.recipe.watched])
         self.evaluation = {name: Data(self.task.splits[name], device) for name in followed}
+        self.columns = [f"accuracy_{split}" for split in followed]
         self.order = Order([s.seed for s in specs], len(self.training), batch_size(spec))
 
     def at(self, step: int) -> Batch:
@@ -106,11 +107,6 @@ class SequenceData:
         held_out = Data(self.task.splits["search"], self.device)
         order = Order([seed], len(held_out), self.order.batch, "search batches")
         return lambda step: held_out.at(order.at(step).to(self.device).expand(self.runs, -1))
-
-    @property
-    def columns(self) -> list[str]:
-        """Names of the scores."""
-        return [f"accuracy_{split}" for split in self.evaluation]
 
     def scores(self, model: nn.Module) -> dict[str, np.ndarray]:
         """accuracy_<split> (R,), 0 to 1, for every split that is followed."""
@@ -143,18 +139,16 @@ def task_of(task: str | OwnTask, seed: int = 0) -> Task:
     return tasks.load(task, seed) if isinstance(task, str) else remembered(task)
 
 
+material.register(str, SequenceData)
+material.register(OwnTask, SequenceData)
+
+
 @sizes.register(str)
 @sizes.register(OwnTask)
 def _(task: str | OwnTask, seed: int) -> Sizes:
     data = task_of(task, seed)
     tokens, known = data.training.tokens, len(data.vocabulary)
     return Sizes("tokens", known, known, data.max_length, (), tokens.shape[1], len(tokens))
-
-
-@material.register(str)
-@material.register(OwnTask)
-def _(task: str | OwnTask, specs: Sequence[RunSpec], device: torch.device) -> SequenceData:
-    return SequenceData(specs, device)
 
 
 @signature.register(str)

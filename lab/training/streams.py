@@ -44,8 +44,8 @@ class StreamData:
 
     columns = ()  # what a task is scored by is known when it is first scored
 
-    def __init__(self, specs: Sequence[RunSpec], device: torch.device):
-        self.specs, self.device, self.task = list(specs), device, specs[0].task  # loss and scores are alike in a fleet
+    def __init__(self, task: StreamTask, specs: Sequence[RunSpec], device: torch.device):
+        self.specs, self.device, self.task = list(specs), device, task  # loss and scores are alike in a fleet
         recipe, model = specs[0].recipe, specs[0].model
         self.splits, self.examples = dict.fromkeys([*specs[0].evaluate, *recipe.watched]), recipe.examples
         self.training = self._streams("train", recipe.batch)
@@ -131,14 +131,12 @@ def _cut(examples: Examples, count: int) -> Examples:
     return Examples(examples.inputs[:, :count], examples.targets[:, :count], latents)
 
 
+material.register(StreamTask, StreamData)
+
+
 @sizes.register(StreamTask)
 def _(task: StreamTask, seed: int) -> Sizes:
     return Sizes("vectors", task.inputs, task.outputs, task.length, tuple(task.positions))
-
-
-@material.register(StreamTask)
-def _(task: StreamTask, specs: Sequence[RunSpec], device: torch.device) -> StreamData:
-    return StreamData(specs, device)
 
 
 @signature.register(StreamTask)

@@ -30,7 +30,6 @@ class TableSearch(Search):
     optimizer: RunRates
 
     def runs(self, given: Mapping[str, Resolved]) -> tuple[list[RunSpec], list[tuple[Resolved, ...]]]:
-        """As Search.runs."""
         spec = self.spec
         check_search(spec)
         names = learned_names(spec.learn, spec.model.layers)
@@ -49,7 +48,6 @@ class TableSearch(Search):
         return runs, [parts] * spec.models
 
     def learned(self) -> dict[str, Spline]:
-        """As Search.learned."""
         functions: dict[str, Spline] = {}
         for name in learned_names(self.spec.learn, self.spec.model.layers):
             part = self.model.inputs if name == "inputs" else self.model.function(int(name[3:] or 0))
@@ -68,15 +66,12 @@ class TableSearch(Search):
         order = torch.randperm(len(inputs), generator=generator).to(self.device)
         held = held_rows(len(inputs), spec.held_out)
         self.rows = _Divided(self, inputs[order], targets[order], held)
+        self.search_batch = self.rows.for_knots
         del self.data  # nothing is evaluated
 
     def batch(self, step: int) -> TableBatch:
         """The training batch of each model at this step."""
         return self.rows.at(step)
-
-    def search_batch(self, step: int) -> TableBatch:
-        """One batch of the rows that were held out, the same for all models."""
-        return self.rows.for_knots(step)
 
     def set_rates(self, step: int) -> None:
         """Constant, that of the weights divided by the prefactor (App. E.4)."""
@@ -118,9 +113,7 @@ class _Divided:
         return TableBatch(self.task, self.inputs[index], self.targets[index])
 
 
-@searching.register(TwoLossSpec)
-def _(spec: TwoLossSpec, device: str, given: Mapping[str, Resolved]) -> TableSearch:
-    return TableSearch(spec, device, given)
+searching.register(TwoLossSpec, TableSearch)
 
 
 @learns.register(TwoLossSpec)
@@ -135,7 +128,6 @@ def _(spec: TwoLossSpec) -> str:
 
 @check_search.register(TwoLossSpec)
 def _(spec: TwoLossSpec) -> None:
-    """Say what does not fit together before anything is built."""
     if spec.learn not in LEARN:
         raise ArgumentError(f"learn={spec.learn!r}; give {', '.join(LEARN)}")
     if spec.start not in STARTS:

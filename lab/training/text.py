@@ -52,11 +52,12 @@ class TextData:
 
     judged = {"loss": -1, "accuracy": 1}
 
-    def __init__(self, specs: Sequence[RunSpec], device: torch.device):
+    def __init__(self, task: Text, specs: Sequence[RunSpec], device: torch.device):
         spec, self.device = specs[0], device
-        self.task, self.batch, self.seeds = spec.task, spec.recipe.batch, [spec.seed for spec in specs]
+        self.task, self.batch, self.seeds = task, spec.recipe.batch, [spec.seed for spec in specs]
         self.training: Windows = self.task.windows("training")
         self.followed = dict.fromkeys([*spec.evaluate, *spec.recipe.watched])
+        self.columns = [f"{score}_{split}" for split in self.followed for score in ("loss", "bits", "accuracy")]
 
     def at(self, step: int) -> TextBatch:
         """The training batch of each run at this step."""
@@ -73,11 +74,6 @@ class TextData:
             return self._batch(drawn[None])
 
         return search_batch
-
-    @property
-    def columns(self) -> list[str]:
-        """Names of the scores."""
-        return [f"{score}_{split}" for split in self.followed for score in ("loss", "bits", "accuracy")]
 
     def scores(self, model: nn.Module) -> dict[str, np.ndarray]:
         """By split, each (R,): loss_<split>, nats a token; bits_<split>, bits a character; accuracy_<split>, 0 to 1, of
@@ -115,15 +111,13 @@ class TextData:
         return TextBatch(both[..., :-1], both[..., 1:])
 
 
+material.register(Text, TextData)
+
+
 @sizes.register(Text)
 def _(task: Text, seed: int) -> Sizes:
     known = len(task.vocabulary)
     return Sizes("tokens", known, known, task.context)
-
-
-@material.register(Text)
-def _(task: Text, specs: Sequence[RunSpec], device: torch.device) -> TextData:
-    return TextData(specs, device)
 
 
 @check.register(Text)
@@ -169,11 +163,12 @@ class MaskedData:
 
     judged = {"loss": -1, "accuracy": 1}
 
-    def __init__(self, specs: Sequence[RunSpec], device: torch.device):
+    def __init__(self, task: MaskedText, specs: Sequence[RunSpec], device: torch.device):
         spec, self.device = specs[0], device
-        self.task, self.batch, self.seeds = spec.task, spec.recipe.batch, [spec.seed for spec in specs]
+        self.task, self.batch, self.seeds = task, spec.recipe.batch, [spec.seed for spec in specs]
         self.training: Windows = self.task.text.windows("training")
         self.followed = dict.fromkeys([*spec.evaluate, *spec.recipe.watched])
+        self.columns = [f"{score}_{split}" for split in self.followed for score in ("loss", "accuracy")]
 
     def at(self, step: int) -> Batch:
         """The training batch of each run at this step."""
@@ -183,11 +178,6 @@ class MaskedData:
             windows = self.training.at(rng.integers(len(self.training), size=self.batch))[:, :-1]
             batches.append((windows, *hidden(windows, self.task.mask, self.task.share, rng)))
         return self._batch(*(np.stack(parts) for parts in zip(*batches, strict=True)))
-
-    @property
-    def columns(self) -> list[str]:
-        """Names of the scores."""
-        return [f"{score}_{split}" for split in self.followed for score in ("loss", "accuracy")]
 
     def scores(self, model: nn.Module) -> dict[str, np.ndarray]:
         """By split, each (R,): loss_<split>, nats a chosen token; accuracy_<split>, 0 to 1, of the most probable."""
@@ -237,15 +227,13 @@ def hidden(windows: np.ndarray, mask: int, share: float, rng: np.random.Generato
     return inputs, positions
 
 
+material.register(MaskedText, MaskedData)
+
+
 @sizes.register(MaskedText)
 def _(task: MaskedText, seed: int) -> Sizes:
     known = task.mask + 1
     return Sizes("masked", known, known, task.text.context)
-
-
-@material.register(MaskedText)
-def _(task: MaskedText, specs: Sequence[RunSpec], device: torch.device) -> MaskedData:
-    return MaskedData(specs, device)
 
 
 @check.register(MaskedText)

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import singledispatch
-from typing import Any, Protocol, cast
+from typing import Any, cast
 
 import numpy as np
 import torch
@@ -40,27 +40,6 @@ from lab.training.optimizers import factor
 START = {"mlp": 0.0, "attention": 1.0}  # all others: 0
 
 
-class Divisible(Protocol):
-    """Material of a task with data for weights, and other data for what they share."""
-
-    def divide(self, seed: int) -> Callable[[int], Batch]:
-        """Train on `train` alone from here on; gives the batches of `search` by step: the same for all models, or
-        where examples are made as they are needed, fresh ones for each."""
-
-
-class Searching(Protocol):
-    """What the loop of a search works on."""
-
-    step: int  # taken
-
-    @property
-    def recipe(self) -> Any:
-        """Says in `last` how many steps there are."""
-
-    def advance(self, step: int) -> None:
-        """One step of weights and knots."""
-
-
 class Search(Fleet):
     """A fleet of M models around shared, learnable splines.
 
@@ -79,7 +58,7 @@ class Search(Fleet):
         self.knots = [spline.values for spline in self.splines.values()]
         self.knot_optimizer = torch.optim.Adam(self.knots, lr=0.0, betas=getattr(spec.recipe, "betas", (0.9, 0.999)))
         self.divide()
-        self.history = History(spec.models, ())
+        self.history = History(spec.models)
         self.search_loss: list[float] = []
 
     @property
@@ -106,12 +85,9 @@ class Search(Fleet):
         return {part: cast(Spline, self.parts[part]) for part in cast(SearchSpec, self.spec).learn}
 
     def divide(self) -> None:
-        """What the weights follow, and what the knots follow."""
-        self.search_batches = cast(Divisible, self.data).divide(self.spec.seed)
-
-    def search_batch(self, step: int) -> Batch:
-        """The batch that the knots follow."""
-        return self.search_batches(step)
+        """Weights train on `train` alone from here on; `search_batch` gives what the knots follow, by step: the same
+        for all models, or where examples are made as they are needed, fresh ones for each."""
+        self.search_batch: Callable[[int], Batch] = cast(Any, self.data).divide(self.spec.seed)
 
     def set_rates(self, step: int) -> None:
         """Of weights and knots: one schedule, each with its peak rate."""
@@ -197,8 +173,8 @@ def _start(spec: SearchSpec, part: str) -> Knots:
     return Knots(spec.low, spec.high, values)
 
 
-def search(state: Searching, report: Callable[[Any], bool] | None = None) -> Any:
-    """Run a search from where it stands to its end (Algorithm 1's loop)."""
+def search(state: Any, report: Callable[[Any], bool] | None = None) -> Any:
+    """Run a `Search` or `Shared` from where it stands to its end (Algorithm 1's loop)."""
     for step in range(state.step, state.recipe.last):
         state.advance(step)
         if report is not None and not report(state):
@@ -236,13 +212,12 @@ def check_search(spec: object) -> None:
     """Say what does not fit together before anything is built."""
 
 
-@searching.register(SearchSpec)
-def _(spec: SearchSpec, device: str, given: Mapping[str, Resolved]) -> Search:
-    return Search(spec, device, given)
+searching.register(SearchSpec, Search)
 
 
 @learns.register(SearchSpec)
-def _(spec: SearchSpec, name: str) -> bool:
+@learns.register(SharedSearch)
+def _(spec: SearchSpec | SharedSearch, name: str) -> bool:
     return name in spec.learn
 
 
@@ -265,7 +240,7 @@ class Shared:
             other.knots, other.knot_optimizer = first.knots, first.knot_optimizer
         self.splines: Mapping[str, Spline] = first.splines
         self.specs = [run for member in self.members for run in member.specs]
-        self.history, self.step = History(spec.models, ()), 0
+        self.history, self.step = History(spec.models), 0
         self.search_loss: list[float] = []
 
     @property
@@ -320,11 +295,11 @@ class Shared:
         return self.members[0].functions()
 
     def run_notes(self, run: int) -> dict:
-        """What else is to be remembered."""
+        """Nothing: each task has models of its own."""
         return {}
 
     def beyond_of(self, runs: Sequence[int]) -> dict[str, float]:
-        """Not looked at: each task has models of its own."""
+        """As `run_notes`."""
         return {}
 
 
@@ -337,11 +312,6 @@ def _(spec: SharedSearch, device: str, given: Mapping[str, Resolved]) -> Shared:
     return Shared(spec, device)
 
 
-@learns.register(SharedSearch)
-def _(spec: SharedSearch, name: str) -> bool:
-    return name in spec.learn
-
-
 @description.register(SharedSearch)
 def _(spec: SharedSearch) -> str:
     return f"search one {' + '.join(spec.learn)}"
@@ -349,7 +319,6 @@ def _(spec: SharedSearch) -> str:
 
 @check_search.register(SharedSearch)
 def _(spec: SharedSearch) -> None:
-    """Say what does not fit together before anything is built."""
     if not spec.searches:
         raise ArgumentError("searches=(): give one search a task")
     first = spec.searches[0]
@@ -365,11 +334,7 @@ def _(spec: SharedSearch) -> None:
                 f"{search.task_name} takes {search.recipe.last} steps, {first.task_name} {first.recipe.last}:"
                 " give all tasks as many"
             )
-        learned = [
-            part
-            for part, known in search.model.parts.items()
-            if part not in search.learn and isinstance(known, (Learned, Shaped))
-        ]
-        if learned:
-            raise ArgumentError(f"{learned[0]} of {search.task_name} is learned by another search; give its values")
+        for part, known in search.model.parts.items():
+            if part not in search.learn and isinstance(known, (Learned, Shaped)):
+                raise ArgumentError(f"{part} of {search.task_name} is learned by another search; give its values")
         check_run(RunSpec(search.task, search.model, search.recipe, 0, (), search.task_seed))

@@ -65,7 +65,10 @@ def test_no_model_sees_what_comes_after(model):
 
 
 def test_windows_depend_on_seed_and_step_alone():
-    one, pair = TextData([SPEC], torch.device("cpu")), TextData([replace(SPEC, seed=s) for s in (1, 0)], "cpu")
+    one, pair = (
+        TextData(TASK, [SPEC], torch.device("cpu")),
+        TextData(TASK, [replace(SPEC, seed=s) for s in (1, 0)], "cpu"),
+    )
     for step in (5, 0, 3):
         alone, together = one.at(step), pair.at(step)
         assert alone.tokens.shape == alone.targets.shape == (1, 3, 12)
@@ -97,7 +100,7 @@ def test_a_runs_windows_and_weights_do_not_depend_on_its_company():
 
 def test_scores_are_those_of_a_model_whose_answers_are_known(monkeypatch):
     """A model that gives each token the same probability has ln V; one that knows the text has none, and all hits."""
-    data = TextData([replace(SPEC, evaluate=("test",))], torch.device("cpu"))
+    data = TextData(TASK, [replace(SPEC, evaluate=("test",))], torch.device("cpu"))
     size, made = len(TASK.vocabulary), data._batch
     even = data.scores(lambda tokens: torch.zeros(*tokens.shape, size))
     assert even["loss_test"] == pytest.approx([math.log(size)])
@@ -123,7 +126,7 @@ def test_scores_are_those_of_a_model_whose_answers_are_known(monkeypatch):
 
 def test_bits_count_characters_and_not_tokens():
     task = replace(TASK, tokens="bpe")
-    data = TextData([replace(SPEC, task=task, evaluate=("test",))], torch.device("cpu"))
+    data = TextData(task, [replace(SPEC, task=task, evaluate=("test",))], torch.device("cpu"))
     size = len(task.vocabulary)
     found = data.scores(lambda tokens: torch.zeros(*tokens.shape, size))
     windows = task.windows("test")

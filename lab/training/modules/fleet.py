@@ -12,7 +12,7 @@ from torch import Tensor, nn
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
 from lab.data import measures
-from lab.data.data import Data, Inputs, take
+from lab.data.data import Data, take
 from lab.errors import ArgumentError, check_choice, check_number, check_whole, shortened
 from lab.kinds import Batch, check, check_run, optimizer, signature
 from lab.nonlinearity.functions import NAMES, named
@@ -181,25 +181,24 @@ class ModulesSearched(Search, ModuleFleet):
         data, spec = cast(DataOfRuns, self.data), cast(ModuleSearch, self.spec)
         data.training = data.drawn("train")
         rows = data.data.rows["search"]
-        self.held_out = Drawn(data.data, rows, [spec.seed], spec.recipe.batch, self.device)
-        if self.held_out.order is not None:
-            self.held_out.order.purpose = "search batches"
+        held_out, models = Drawn(data.data, rows, [spec.seed], spec.recipe.batch, self.device), spec.models
+        if held_out.order is not None:
+            held_out.order.purpose = "search batches"
 
-    def search_batch(self, step: int) -> Batch:
-        """One batch of the `search` split, the same for all models."""
-        batch, models = self.held_out.at(step), cast(ModuleSearch, self.spec).models
-        targets = batch.targets.expand(models, *batch.targets.shape[1:])
-        return replace(batch, inputs=_wide(batch.inputs, models), targets=targets, noise=(self.seeds, step))
+        def for_all(part: Tensor) -> Tensor:
+            return part.expand(models, *part.shape[1:])
+
+        def search_batch(step: int) -> Batch:
+            batch = held_out.at(step)
+            inputs = batch.inputs
+            inputs = for_all(inputs) if isinstance(inputs, Tensor) else {n: for_all(part) for n, part in inputs.items()}
+            return replace(batch, inputs=inputs, targets=for_all(batch.targets), noise=(self.seeds, step))
+
+        self.search_batch = search_batch
 
     def run_notes(self, run: int) -> dict:
         """As `ModuleFleet`."""
         return ModuleFleet.run_notes(self, run)
-
-
-def _wide(part: Inputs, runs: int) -> Inputs:
-    if isinstance(part, Tensor):
-        return part.expand(runs, *part.shape[1:])
-    return {name: tensor.expand(runs, *tensor.shape[1:]) for name, tensor in part.items()}
 
 
 def start_of(spec: ModuleSearch) -> Knots:
@@ -210,9 +209,7 @@ def start_of(spec: ModuleSearch) -> Knots:
     return Knots(spec.low, spec.high, tuple(begun.values.tolist()))
 
 
-@searching.register(ModuleSearch)
-def _(spec: ModuleSearch, device: str, given: Mapping[str, Resolved]) -> Fleet:
-    return ModulesSearched(spec, device, given)
+searching.register(ModuleSearch, ModulesSearched)
 
 
 @learns.register(ModuleSearch)

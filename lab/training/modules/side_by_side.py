@@ -332,11 +332,12 @@ class Drawn:
 class DataOfRuns:
     """What runs train on: `train` and `search`; and what they are measured by."""
 
-    def __init__(self, specs: Sequence[RunSpec], device: torch.device):
-        recipe, self.data = specs[0].recipe, remembered(specs[0].task)
+    def __init__(self, task: DataSpec, specs: Sequence[RunSpec], device: torch.device):
+        recipe, self.data = specs[0].recipe, remembered(task)
         self.seeds, self.device, self.batch = [spec.seed for spec in specs], device, recipe.batch
         self.judged = {name: measures.sign(metric) for name, metric in self.data.metrics.items()}
         self.followed = {name: self.data.rows[name] for name in specs[0].evaluate}
+        self.columns = [f"{score}_{split}" for split in self.followed for score in (*self.data.metrics, "loss")]
         self.training = self.drawn(*(name for name in TRAINED if name in self.data.rows))
 
     def drawn(self, *splits: str) -> Drawn:
@@ -347,11 +348,6 @@ class DataOfRuns:
     def at(self, step: int) -> Examples:
         """The training batch of each run at this step."""
         return self.training.at(step)
-
-    @property
-    def columns(self) -> list[str]:
-        """Names of the scores."""
-        return [f"{score}_{split}" for split in self.followed for score in (*self.data.metrics, "loss")]
 
     @torch.no_grad()
     def scores(self, model: nn.Module) -> dict[str, np.ndarray]:
@@ -374,15 +370,13 @@ class DataOfRuns:
         return scores
 
 
+material.register(DataSpec, DataOfRuns)
+
+
 @sizes.register(DataSpec)
 def _(task: DataSpec, seed: int) -> Sizes:
     data: Data = remembered(task)
     return Sizes("examples", 0, len(data.classes), examples=sum(len(data.rows.get(name, ())) for name in TRAINED))
-
-
-@material.register(DataSpec)
-def _(task: DataSpec, specs: Sequence[RunSpec], device: torch.device) -> DataOfRuns:
-    return DataOfRuns(specs, device)
 
 
 @check.register(DataSpec)

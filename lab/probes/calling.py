@@ -1,4 +1,4 @@
-"""Calling a model on many points: in batches, whatever framework it is written in."""
+"""A model called on many points, whatever framework it is written in; on a line or a plane of its input space."""
 
 from __future__ import annotations
 
@@ -81,7 +81,6 @@ class Alone(nn.Module):
         self.model = model
 
     def forward(self, x: Tensor) -> Tensor:
-        """The run's output."""
         return self.model(x[None])[0]
 
 

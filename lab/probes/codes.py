@@ -78,7 +78,6 @@ def inputs_of_run(inputs: Any, run: int) -> Any:
 
 
 def count(inputs: Tensor | Mapping[str, Any]) -> int:
-    """How many examples there are."""
     if isinstance(inputs, Mapping):
         return next(len(value) for value in inputs.values() if isinstance(value, Tensor))
     return len(inputs)

@@ -1,4 +1,6 @@
-"""Straight paths between points of a data set, on which a model's complexity is measured (simplicity paper, App. F)."""
+"""How complex a model's function is, on straight paths between points of its data (simplicity paper, Eq. 2, App. F);
+also as measures for landscapes: functions from a model to a number, from a model with a run axis to (R,).
+"""
 
 from __future__ import annotations
 
@@ -236,7 +238,6 @@ class Variation:
     _each = staticmethod(variations)  # of (…, paths, samples)
 
     def __call__(self, model: nn.Module) -> Tensor | float:
-        """The mean over paths, or that of each run, (R,)."""
         module("model", model)
         runs, shape = number_of_runs(model, self.runs), self._drawn.shape
 

@@ -126,7 +126,6 @@ class Listing1(nn.Module):
         self.register_buffer("positions", phi.positions.to(phi.values.device))
 
     def forward(self, x: Tensor) -> Tensor:
-        """φ(x), shape and dtype of `x`."""
         index = (torch.bucketize(x, self.positions) - 1).clamp(0, len(self.positions) - 2)
         step = self.positions[1] - self.positions[0]
         fraction = ((x - (self.positions[0] + index * step)) / step).clamp(0.0, 1.0)

@@ -1,4 +1,9 @@
-"""Scores of answers yes or no to C classes: accuracy and F1, with bootstrap intervals and controls beside them."""
+"""What can be read from codes by a linear decoder, on combinations that it has not seen, and what that is worth; what
+tells two groups of codes apart.
+
+A decoder of many numbers finds something in any of them. So every score stands beside two controls: what one gets
+without looking at the codes (`chance`), and what the same decoder gets after training on shuffled labels.
+"""
 
 from __future__ import annotations
 
@@ -211,7 +216,6 @@ def _classes(labels: Any, examples: int) -> tuple[np.ndarray, np.ndarray, bool]:
 
 
 def _groups(groups: Any, examples: int) -> np.ndarray:
-    """The number of each example's group, (examples,)."""
     if groups is None:
         return np.arange(examples)
     groups = arguments.labels("groups", groups, examples, "parts")

@@ -1,4 +1,4 @@
-"""Codes drawn as points of the plane: t-SNE, UMAP, PCA, and how far their neighbourhoods can be trusted."""
+"""Codes as points of the plane (t-SNE, UMAP, PCA), and how alike the codes of two labels are."""
 
 from __future__ import annotations
 

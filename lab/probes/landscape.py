@@ -1,5 +1,6 @@
-"""A plane of weight space: where it lies, how its directions were chosen, how a training runs past it.
+"""Landscapes: what is measured of a model, over a plane of its weight space (simplicity paper, Section 3.3, App. E.4).
 
+The models of the grid travel along the run axis where the model has one; any other model is evaluated point by point.
 P is the number of weights, T the number of checkpoints.
 """
 

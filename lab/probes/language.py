@@ -1,4 +1,14 @@
-"""The loss of each token of a text, and text that a model goes on with."""
+"""Language models: the loss of each token of a text, text that they go on with, and how often they find the grammatical
+sentence of a pair more probable (BLiMP, as three years scored it).
+
+A model that reads from left to right gives a sentence the sum of the log-probabilities of its tokens. One that fills
+masks gives it a pseudo-log-likelihood (Salazar et al. 2020): each token's, with that token hidden. What else there is
+to choose, the evaluations of BabyLM chose differently each year; `CONVENTIONS` has them by name.
+
+A pair counts as right where the good sentence has the larger score. Equal scores count as wrong, and are counted: with
+"larger or equal", as in these evaluations, a model that says nothing is always right. Sentences of the same tokens are
+scored once, so that they do tie. Log-probabilities are computed in float32.
+"""
 
 from __future__ import annotations
 
@@ -120,7 +130,6 @@ def continuation(
 
 
 def _check(model: nn.Module, task: Text, run: int) -> int:
-    """The number of a run that the model has."""
     if not isinstance(model, nn.Module):
         raise ArgumentError(f"model is {described(model)}; give a torch.nn.Module that was trained on the task")
     check_type("task", task, Text, "a lab.tasks.Text")
@@ -239,12 +248,10 @@ class MinimalPairs:
 
     @property
     def right(self) -> np.ndarray:
-        """Where the good sentence has the larger score."""
         return self.good > self.bad
 
     @property
     def tied(self) -> np.ndarray:
-        """Where both have the same."""
         return self.good == self.bad
 
     @property
@@ -325,7 +332,6 @@ def _tokens(text: str, reader: Reader, convention: Convention) -> tuple[int, ...
 
 
 def _around(row: tuple[int, ...], reader: Reader, convention: Convention) -> tuple[int, ...]:
-    """What the model reads of a sentence."""
     if not convention.start:
         return (*reader.before, *row, *reader.after)
     if reader.start is None:

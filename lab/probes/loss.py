@@ -74,7 +74,6 @@ class Loss:
             check_flag("runs", self.runs)
 
     def __call__(self, model: nn.Module) -> Tensor | float:
-        """The loss, or that of each run, (R,)."""
         if not isinstance(model, nn.Module):
             module("model", model)
         with reading(model):
@@ -111,7 +110,6 @@ class Loss:
 
     @property
     def _inputs(self) -> Mapping[str, Tensor]:
-        """By name; a tensor has the name ""."""
         return {"": self.inputs} if isinstance(self.inputs, Tensor) else self.inputs
 
     @property
@@ -127,7 +125,6 @@ class Loss:
         return self.targets.is_floating_point()
 
     def _together(self, runs: int) -> int:
-        """Examples that are computed at once."""
         size = max(part[0].numel() * (1 if part.is_floating_point() else TOKEN) for part in self._inputs.values())
         return max(1, min(ROWS, NUMBERS // max(1, size)) // runs)
 
@@ -162,7 +159,6 @@ def _described(x: Mapping[str, Tensor]) -> str:
 
 
 def _outputs(model: nn.Module, x: Mapping[str, Tensor], runs: int | None) -> Tensor:
-    """(R, B, …)."""
     if runs:
         x = {name: side_by_side(part, runs) for name, part in x.items()}
     answer = asked(model, x[""]) if "" in x else asked(model, **x)
@@ -209,7 +205,6 @@ def _check_axes(outputs: Tensor) -> None:
 
 
 def _squared(outputs: Tensor, targets: Tensor) -> Tensor:
-    """Mean squared error; one output needs no axis."""
     outputs = outputs[..., 0] if outputs.dim() == targets.dim() + 1 and outputs.shape[-1] == 1 else outputs
     if outputs.shape != targets.shape:
         raise ArgumentError(

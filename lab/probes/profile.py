@@ -1,4 +1,9 @@
-"""A scalar function as numbers to look at: its course, its slope, the inputs that it receives."""
+"""A scalar function as numbers to look at: its course, the inputs that it receives, the sine that it is most like,
+and what it makes of a network that was never trained.
+
+Untrained networks show which functions an architecture prefers before it sees any data (simplicity paper, Appendix B);
+the same weights with another non-linearity show what that one changes.
+"""
 
 from __future__ import annotations
 
@@ -33,12 +38,10 @@ class Profile:
 
     @property
     def low(self) -> float:
-        """The first point."""
         return float(self.x[0])
 
     @property
     def high(self) -> float:
-        """The last point."""
         return float(self.x[-1])
 
     def heights(self, low: float, high: float) -> tuple[float, float]:

@@ -1,4 +1,6 @@
-"""Reading a model: in evaluation mode, without gradients, and with nothing of it changed afterwards."""
+"""Reading a model: in evaluation mode, without gradients, and with nothing of it changed afterwards; and rows of tokens
+that are filled up.
+"""
 
 from __future__ import annotations
 

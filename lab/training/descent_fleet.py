@@ -29,7 +29,7 @@ class DescentFleet(Fleet):
 
     def __init__(self, specs: Sequence[RunSpec], parts: Sequence[tuple[Resolved, ...]], device: str = "cpu"):
         super().__init__(specs, parts, device)
-        flat, runs = self._flat(), len(specs)
+        flat, runs = flattened(self.weights), len(specs)
         self.average = Average(self.weights, self.recipe)
         self.kept, self.kept_step = flat.clone(), np.zeros(runs, dtype=np.int64)
         worst = [-sign * np.inf for sign in self.data.judged.values()]
@@ -39,9 +39,7 @@ class DescentFleet(Fleet):
         self.trajectory = [] if self.recipe.trajectory is None else [flat.clone()]
 
     def set_rates(self, step: int) -> None:
-        """The rate of each run, divided by its prefactor (App. E.4)."""
-        rates = [spec.recipe.rate / getattr(spec.model, "prefactor", 1.0) for spec in self.specs]
-        self.optimizer.rates = rates
+        self.optimizer.rates = [s.recipe.rate / getattr(s.model, "prefactor", 1.0) for s in self.specs]
 
     @property
     def living(self) -> np.ndarray:
@@ -53,7 +51,7 @@ class DescentFleet(Fleet):
         super().note_step(loss if self.living.all() else torch.where(self.alive, loss.detach(), math.nan))
         self.average.add(self.weights)
         if self.recipe.trajectory is not None and self.step % self.recipe.trajectory == 0:
-            self.trajectory.append(self._flat())
+            self.trajectory.append(flattened(self.weights))
 
     def measure(self) -> None:
         """As Fleet.measure, and decide which runs keep these weights and which stop."""
@@ -76,7 +74,7 @@ class DescentFleet(Fleet):
 
     def skip(self) -> None:
         """Go to the end with runs that all have ended: history and trajectory are as long as those of any other run."""
-        recipe, flat = self.recipe, self._flat()
+        recipe, flat = self.recipe, flattened(self.weights)
         for step in range(self.step + 1, recipe.last + 1):
             if self.trajectory and step % recipe.trajectory == 0:
                 self.trajectory.append(flat)
@@ -87,14 +85,12 @@ class DescentFleet(Fleet):
         self.step = recipe.last
 
     def state(self) -> dict[str, Tensor]:
-        """As Fleet.state, with averages, what is kept, and the trajectory."""
         tensors = super().state() | self.average.state() | {"kept": self.kept}
         for name in ("kept_step", "best", "patience_left", "stopped"):
             tensors[name] = torch.from_numpy(getattr(self, name))
         return tensors | ({"trajectory": torch.stack(self.trajectory)} if self.trajectory else {})
 
     def restore(self, tensors: dict[str, Tensor]) -> None:
-        """Take up the state that `state` gave."""
         super().restore(tensors)
         self.average.restore(tensors)
         self.kept = tensors["kept"].to(self.device, copy=True)
@@ -115,14 +111,10 @@ class DescentFleet(Fleet):
         stopped = None if self.stopped[run] < 0 else int(self.stopped[run])
         return {"kept": int(self.kept_step[run]), "stopped": stopped}
 
-    def _flat(self) -> Tensor:
-        """All weights, (R, P), in the order of `model.parameters()`."""
-        return flattened(self.weights)
-
     @contextmanager
     def _holding(self, flat: Tensor) -> Iterator[None]:
         """The model with other weights, (R, P)."""
-        previous = self._flat()
+        previous = flattened(self.weights)
         try:
             spread(flat, self.weights)
             yield
@@ -146,7 +138,6 @@ class Average:
 
     @torch.no_grad()
     def add(self, weights: Sequence[Tensor]) -> None:
-        """Take in the weights of a step, (R, …) each."""
         torch._foreach_add_(self.open, list(weights))
         self.count += 1
         if self.count == self.block:
@@ -155,16 +146,13 @@ class Average:
             self.count = 0
 
     def mean(self) -> Tensor:
-        """(R, P), to be asked for at an evaluation."""
         return cast(Tensor, sum(self.sums)) / (len(self.sums) * self.block)
 
     def state(self) -> dict[str, Tensor]:
-        """For a checkpoint."""
         sums = {f"average.{number}": total for number, total in enumerate(self.sums)}
         return sums | {"average.open": flattened(self.open), "average.count": torch.tensor(self.count)}
 
     def restore(self, tensors: dict[str, Tensor]) -> None:
-        """Take up what `state` gave."""
         device, numbers = self.open[0].device, range(sum(name.startswith("average.") for name in tensors) - 2)
         self.sums = [tensors[f"average.{number}"].to(device, copy=True) for number in numbers]
         spread(tensors["average.open"], self.open)
@@ -201,9 +189,7 @@ def beats(new: np.ndarray, old: np.ndarray, signs: Sequence[int]) -> np.ndarray:
     return better
 
 
-@fleet_class.register(ConstantRate)
-def _(recipe: ConstantRate) -> type[Fleet]:
-    return DescentFleet
+fleet_class.register(ConstantRate, lambda recipe: DescentFleet)
 
 
 def fleet_of(specs: Sequence[RunSpec], parts: Sequence[tuple[Resolved, ...]], device: str = "cpu") -> Fleet:

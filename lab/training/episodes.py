@@ -1,4 +1,13 @@
-"""Which restart of a search by episodes is kept: the one whose functions are best in networks trained from scratch."""
+"""Search for a non-linearity by episodes (simplicity paper, Algorithm 1 and App. C), and which of its restarts is kept.
+
+An episode is a training from fresh weights on a fresh part of the data, with the function fixed; what it then loses on
+held-out data is differentiated in the function's knots, through the last t steps of that training (second order), and
+the knots take one step. Episodes grow longer. Restarts travel side by side along the run axis, each with knots, data
+and weights of its own. That restart is kept whose functions are best in networks trained from scratch.
+
+The gradient goes back step by step: only the weights of the last t steps are kept, and each step is computed anew when
+its turn comes. So the memory is that of one step, whatever t is.
+"""
 
 from __future__ import annotations
 
@@ -133,7 +142,6 @@ class Episodes:
         return _steps(self.spec, self.episode)
 
     def words(self) -> str:
-        """Where it stands."""
         done, lowest = self.episode, np.nanmin(self.lowest)
         return f"episode {done} of {self.spec.episodes}, {self.spec.inner_steps(done)} inner steps, best {lowest:.4g}"
 
@@ -208,7 +216,6 @@ class Episodes:
         return [self.phi.parts(self.kept, restart) for restart in range(len(self.spec.restarts))]
 
     def state(self) -> dict[str, Tensor]:
-        """Everything that a bit-for-bit continuation needs, as named tensors."""
         tensors = {f"knots.{i}": values.detach() for i, values in enumerate(self.phi.values)}
         tensors |= {f"kept.{i}": values for i, values in enumerate(self.kept)}
         tensors |= {name: torch.from_numpy(getattr(self, name)) for name in _FOLLOWED}
@@ -217,7 +224,6 @@ class Episodes:
         return tensors | {"episode": torch.tensor(self.episode)}
 
     def restore(self, tensors: dict[str, Tensor]) -> None:
-        """Take up the state that `state` gave."""
         with torch.no_grad():
             for i, values in enumerate(self.phi.values):
                 values.copy_(tensors[f"knots.{i}"])
@@ -257,7 +263,6 @@ def pool(spec: EpisodeSpec) -> int:
 
 
 def check(spec: EpisodeSpec) -> None:
-    """Say what does not fit together before anything is built."""
     if spec.learn not in LEARN:
         raise ArgumentError(f"learn={spec.learn!r}; give {', '.join(LEARN)}")
     if spec.learn != "inputs" and spec.model.layers < 1:

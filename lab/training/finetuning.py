@@ -1,8 +1,9 @@
-"""A pretrained GPT-Neo or RoBERTa with a new head of two classes.
+"""Fine-tuning a pretrained GPT-Neo or RoBERTa on a task of GLUE, as the evaluations of BabyLM do: all weights train,
+with a new head of two classes, without dropout.
 
 As in the library transformers, GPT-Neo's head reads the last token by a linear map, RoBERTa's the first by a layer with
-tanh and a linear map; here without dropout. BabyLM's evaluation of 2025 reads the first token by default, also of
-causal models, which then give every sentence one answer: here none does.
+tanh and a linear map. BabyLM's evaluation of 2025 reads the first token by default, also of causal models, which then
+give every sentence one answer: here none does.
 """
 
 from __future__ import annotations
@@ -183,7 +184,6 @@ class Tuner:
         return pd.DataFrame(rows).assign(constant=constant, best=np.arange(len(rows)) == self._best)
 
     def state(self) -> dict[str, Tensor]:
-        """Everything that a bit-for-bit continuation needs."""
         numbers = torch.tensor([self.step, self._loss], dtype=torch.float64)
         tensors = {"generator": self._generator.get_state(), "numbers": numbers, "order": self._order}
         tensors["scores"] = torch.tensor(self._scores, dtype=torch.float64).reshape(-1, 3)
@@ -195,7 +195,6 @@ class Tuner:
 
     @torch.no_grad()
     def restore(self, tensors: dict[str, Tensor]) -> None:
-        """Take up the state that `state` gave."""
         self._generator.set_state(tensors["generator"])
         self.step, self._loss = int(tensors["numbers"][0]), float(tensors["numbers"][1])
         self._order = tensors["order"]

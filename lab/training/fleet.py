@@ -1,4 +1,15 @@
-"""torch as it is after its import, whatever a notebook has set: what a key stands for does not depend on that."""
+"""A fleet: runs of one shape, everything needed to train them side by side, and the training loop.
+
+They differ in seed and in the values of their non-linearities; with the recipe `AdamWCosine` also in rate, decay and
+warm-up; with `ConstantRate` in rate and prefactor (`lab.training.descent_fleet`); and on tables, and tasks whose
+examples are made as they are needed, also in the task, where its examples have one shape.
+
+Small fleets wait for Python and for the calls of small kernels. With the environment variable LAB_STEPS=compiled a
+fleet's model and loss are compiled, once for each fleet, for some ten seconds; on CUDA the kernels of a step are then
+recorded and replayed as one (CUDA graphs). Sums are taken in another order, so the bits differ from those of plain
+steps: it is off unless asked for, and the notes of a run say so, with the kernel. Where nothing can be compiled, one
+line says why, and the training goes on with plain steps.
+"""
 
 from __future__ import annotations
 
@@ -27,32 +38,6 @@ from lab.training import muon, rows, sequences, streams, text  # noqa: F401  its
 from lab.training.optimizers import trainable
 
 
-@contextmanager
-def torch_defaults() -> Iterator[None]:
-    """Within the block, or the function that it decorates: gradients, also under `torch.inference_mode`; float32, the
-    CPU where no device is named; neither autocast nor the search for anomalies, since the lab itself watches losses.
-
-    >>> with torch.inference_mode(), torch_defaults():
-    ...     torch.is_grad_enabled(), torch.is_inference_mode_enabled()
-    (True, False)
-    """
-    dtype = torch.get_default_dtype()
-    with ExitStack() as stack:
-        stack.enter_context(torch.inference_mode(False))
-        stack.enter_context(torch.enable_grad())
-        if torch.is_anomaly_enabled():
-            stack.enter_context(torch.autograd.set_detect_anomaly(False))
-        for device in ("cpu", "cuda"):
-            if torch.is_autocast_enabled(device):
-                stack.enter_context(torch.autocast(device, enabled=False))
-        if torch.get_default_device().type != "cpu":  # the context costs something at every call
-            stack.enter_context(torch.device("cpu"))
-        if dtype != torch.float32:  # of all threads: nothing is put back that another one may have set
-            stack.callback(torch.set_default_dtype, dtype)
-            torch.set_default_dtype(torch.float32)
-        yield
-
-
 class Fleet:
     """The state of R runs in training: models, optimizer, data, history, and which runs have diverged.
 
@@ -74,14 +59,13 @@ class Fleet:
         self.step = 0
         self.died = np.full(len(specs), -1)  # step at which a run's loss was no longer finite
         self.last_value = np.full(len(specs), np.nan)  # and that loss
-        self.losses: Callable[[Batch], Tensor] | None = None  # (R,) of a batch (`lab.training.fleet`)
+        self.losses: Callable[[Batch], Tensor] | None = None  # (R,) of a batch (`losses_of`)
 
     def batch(self, step: int) -> Batch:
         """The training batch of each run at this step: `outputs` of a model, and their `loss`."""
         return self.data.at(step)
 
     def set_rates(self, step: int) -> None:
-        """The learning rates of this step."""
         self.optimizer.set_rates([spec.recipe for spec in self.specs], step)
 
     def scores(self) -> dict[str, np.ndarray]:
@@ -149,7 +133,6 @@ class Fleet:
         return tensors | {"step": torch.tensor(self.step)} | self.history.pending()
 
     def restore(self, tensors: dict[str, Tensor]) -> None:
-        """Take up the state that `state` gave."""
         with torch.no_grad():
             for i, weight in enumerate(self.weights):
                 weight.copy_(tensors[f"weight.{i}"])
@@ -333,7 +316,6 @@ class Compiled:
         self.is_tried, self.is_compiled = False, False
 
     def __call__(self, batch: Batch) -> Tensor:
-        """The losses (R,)."""
         if self.is_tried and not self.is_compiled:
             return self.plain(batch)
         try:
@@ -392,3 +374,31 @@ def restored(spec: RunSpec, store: Store, stored: dict[str, Tensor] | None = Non
             f"run {key(spec)}: its weights do not fit its spec (missing {missing}, unexpected {unexpected})"
         )
     return model.requires_grad_(False)
+
+
+@contextmanager
+def torch_defaults() -> Iterator[None]:
+    """torch as it is after its import, whatever a notebook has set: what a key stands for does not depend on that.
+
+    Within the block, or the function that it decorates: gradients, also under `torch.inference_mode`; float32, the
+    CPU where no device is named; neither autocast nor the search for anomalies, since the lab itself watches losses.
+
+    >>> with torch.inference_mode(), torch_defaults():
+    ...     torch.is_grad_enabled(), torch.is_inference_mode_enabled()
+    (True, False)
+    """
+    dtype = torch.get_default_dtype()
+    with ExitStack() as stack:
+        stack.enter_context(torch.inference_mode(False))
+        stack.enter_context(torch.enable_grad())
+        if torch.is_anomaly_enabled():
+            stack.enter_context(torch.autograd.set_detect_anomaly(False))
+        for device in ("cpu", "cuda"):
+            if torch.is_autocast_enabled(device):
+                stack.enter_context(torch.autocast(device, enabled=False))
+        if torch.get_default_device().type != "cpu":  # the context costs something at every call
+            stack.enter_context(torch.device("cpu"))
+        if dtype != torch.float32:  # of all threads: nothing is put back that another one may have set
+            stack.callback(torch.set_default_dtype, dtype)
+            torch.set_default_dtype(torch.float32)
+        yield

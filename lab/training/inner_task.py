@@ -1,11 +1,12 @@
-"""Functions between control points other than straight lines (simplicity paper, App. C and D), and searches for them.
+"""What the episodes of a search learn and train: functions, the model and the data of one task, a step of the training.
 
-Both kinds here are linear in the values at the control points, so they are a matrix: values at the control points →
-values at finer knots, between which the lab's spline is straight. A search learns the former through it.
+A kind of task that episodes can search on implements `inner_task`, `check_task` and `most_rows`.
 
-"cubic": the natural cubic spline. "nearest": the value of the nearest control point, but for steep lines between two of
-them, a `FINE`-th of their distance wide. Without those its slope would be zero, and the weights before it would not
-learn.
+Between control points a function is straight, or (simplicity paper, App. C and D) "cubic": the natural cubic spline; or
+"nearest": the value of the nearest control point, but for steep lines between two of them, a `FINE`-th of their
+distance wide, since without those its slope would be zero, and the weights before it would not learn. Both are linear
+in the values at the control points, so they are a matrix: these values → values at finer knots, between which the lab's
+spline is straight.
 """
 
 from __future__ import annotations
@@ -174,17 +175,14 @@ Moving = list[Tensor]  # all weights (R, …), then all moments of the inner opt
 class InnerTask(ABC):
     """One task of a search: its model, the rows that episodes draw from, and what their outer loss is measured on.
 
-    rows: of the pool. other: where the outer loss has a split of its own. A batch has `loss(outputs)` and `targets`.
+    rows: of the pool, `count` of them. other: where the outer loss has a split of its own. A batch has `loss(outputs)`
+    and `targets`.
     """
 
     spec: EpisodeSpec
     device: torch.device
+    count: int
     other: Rows | None = None
-
-    @property
-    @abstractmethod
-    def count(self) -> int:
-        """How many rows the pool has."""
 
     @abstractmethod
     def fresh(self, seeds: Sequence[int]) -> None:
@@ -253,9 +251,8 @@ class InnerTask(ABC):
             loss = batch.loss(self.outputs(weights, batch))
             gradients = torch.autograd.grad(loss.sum(), weights, create_graph=create_graph)
         names = MOMENTS[spec.inner.optimizer]
-        rates = torch.full((len(spec.restarts),), spec.inner.rate / spec.model.prefactor, dtype=loss.dtype).to(
-            loss.device
-        )
+        rate = spec.inner.rate / spec.model.prefactor
+        rates = torch.full((len(spec.restarts),), rate, dtype=loss.dtype).to(loss.device)
         new: list[Tensor] = []
         new_moments: dict[str, list[Tensor]] = {name: [] for name in names}
         with torch.set_grad_enabled(create_graph):
@@ -273,7 +270,7 @@ class TableInnerTask(InnerTask):
     """Perceptrons on a table."""
 
     def __init__(
-        self, spec: EpisodeSpec, task: TableTask, phi: Functions, given: Mapping[str, Resolved], device: torch.device
+        self, task: TableTask, spec: EpisodeSpec, phi: Functions, given: Mapping[str, Resolved], device: torch.device
     ):
         model = with_places(spec.model, spec.learn)
         runs = [RunSpec(task, model, spec.inner, restart.seed, (), spec.task_seed) for restart in spec.restarts]
@@ -285,28 +282,19 @@ class TableInnerTask(InnerTask):
         self.spec, self.task, self.device = spec, task, device
         self.inputs = torch.cat([splits[name].inputs for name in spec.pool]).to(device)  # (N, D)
         self.targets = torch.cat([splits[name].targets for name in spec.pool]).to(device)  # (N,)
-        named = spec.objective not in ("val", "train")
-        self.other = Rows(runs, spec.objective, device) if named else None
+        self.count = len(self.inputs)
+        self.other = None if spec.objective in ("val", "train") else Rows(runs, spec.objective, device)
 
     def weights(self) -> list[Tensor]:
-        """As `InnerTask.weights`."""
         return [parameter.detach().clone() for _, parameter in self.model.layers.named_parameters()]
 
     def outputs(self, weights: Sequence[Tensor], batch: TableBatch) -> Tensor:
-        """As `InnerTask.outputs`."""
         return functional_call(self.model, dict(zip(self.names, weights, strict=True)), (batch.inputs,))
 
     def rows(self, index: Tensor) -> TableBatch:
-        """As `InnerTask.rows`."""
         return TableBatch(self.task, self.inputs[index], self.targets[index])
 
-    @property
-    def count(self) -> int:
-        """As `InnerTask.count`."""
-        return len(self.inputs)
-
     def fresh(self, seeds: Sequence[int]) -> None:
-        """As `InnerTask.fresh`."""
         self.model.draw(list(seeds), self.spec.model.scale)
 
     def score(self, outputs: Tensor, batch: TableBatch) -> Tensor:
@@ -334,11 +322,7 @@ def most_rows(task: Any, spec: EpisodeSpec) -> int:
     raise ArgumentError(f"{type(task).__name__} is no task for episodes; give a table, or data of your own")
 
 
-@inner_task.register(TableTask)
-def _(
-    task: TableTask, spec: EpisodeSpec, phi: Functions, given: Mapping[str, Resolved], device: torch.device
-) -> InnerTask:
-    return TableInnerTask(spec, task, phi, given, device)
+inner_task.register(TableTask, TableInnerTask)
 
 
 @check_task.register(TableTask)

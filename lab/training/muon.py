@@ -53,7 +53,7 @@ class Muon(RunRates):
         self.rates, self.momentum = [0.0] * runs, recipe.momentum[0]
 
     def set_rates(self, recipes: Sequence[MuonRecipe], step: int) -> None:
-        """As `lab.kinds.Optimizer` says. `rates` (R,) are fractions of the recipe's."""
+        """`rates` (R,) are fractions of the recipe's."""
         recipe = recipes[0]
         self.rates = [factor(step, recipe)] * len(recipes)
         first, last = recipe.momentum
@@ -61,13 +61,9 @@ class Muon(RunRates):
 
     @torch.no_grad()
     def step(self) -> None:  # type: ignore[override]  # fleets give no closure
-        """One step for all runs, from the gradients."""
-        peak = {
-            "matrix": self.recipe.rate,
-            "embedding": self.recipe.embedding_rate,
-            "head": self.recipe.head_rate,
-            "number": self.recipe.number_rate,
-        }
+        recipe = self.recipe
+        peak = {"matrix": recipe.rate, "embedding": recipe.embedding_rate}
+        peak |= {"head": recipe.head_rate, "number": recipe.number_rate}
         for weight, kind in zip(self.param_groups[0]["params"], self.kinds, strict=True):
             shape = (-1, *[1] * (weight.dim() - 1))
             rates = peak[kind] * torch.tensor(self.rates, dtype=weight.dtype, device=weight.device).view(shape)

@@ -29,16 +29,6 @@ def factor_of(recipe: object, step: int) -> float:
     return 1.0  # constant
 
 
-@factor_of.register(AdamTrapezoid)
-def _(recipe: AdamTrapezoid, step: int) -> float:
-    return trapezoid(step, recipe)
-
-
-@factor_of.register(AdamWCosine)
-def _(recipe: AdamWCosine, step: int) -> float:
-    return cosine(step, recipe)
-
-
 @factor_of.register(Fit)
 def _(recipe: Fit, step: int) -> float:
     """A cosine is a trapezoid without its constant part."""
@@ -46,6 +36,10 @@ def _(recipe: Fit, step: int) -> float:
         return 1.0
     cooldown = 1 - recipe.warmup if recipe.schedule == "cosine" else recipe.cooldown
     return trapezoid(step, replace(recipe, cooldown=cooldown))
+
+
+factor_of.register(AdamTrapezoid, lambda recipe, step: trapezoid(step, recipe))
+factor_of.register(AdamWCosine, lambda recipe, step: cosine(step, recipe))
 
 
 def trapezoid(step: int, recipe: AdamTrapezoid | Fit) -> float:
@@ -126,7 +120,6 @@ class Fused(torch.optim.Optimizer):
 
     @property
     def weights(self) -> list[Tensor]:
-        """All of them, in their order."""
         return self.param_groups[0]["params"]
 
     def zero_grad(self, set_to_none: bool = True) -> None:
@@ -143,21 +136,11 @@ class Fused(torch.optim.Optimizer):
             state = [self._remembered(weights[n]) for n in used]
             steps = [entry["step"] for entry in state]
             torch._foreach_add_(steps, 1)
-            torch._fused_adam_(
-                [_real(targets[n]) for n in used],
-                [_real(cast(Tensor, weights[n].grad)) for n in used],
-                [_real(entry["exp_avg"]) for entry in state],
-                [_real(entry["exp_avg_sq"]) for entry in state],
-                [],
-                steps,
-                lr=rate,
-                beta1=one,
-                beta2=two,
-                weight_decay=0.0,
-                eps=EPSILON,
-                amsgrad=False,
-                maximize=False,
-            )
+            moved = [_real(targets[n]) for n in used]
+            gradients = [_real(cast(Tensor, weights[n].grad)) for n in used]
+            means, squares = ([_real(entry[name]) for entry in state] for name in ("exp_avg", "exp_avg_sq"))
+            rates = {"lr": rate, "beta1": one, "beta2": two, "weight_decay": 0.0, "eps": EPSILON}
+            torch._fused_adam_(moved, gradients, means, squares, [], steps, **rates, amsgrad=False, maximize=False)
 
     def _alike(self) -> list[list[int]]:
         """Numbers of the weights of each type and device: the kernel takes tensors of one."""
@@ -183,7 +166,6 @@ class Adam(Fused):
     """`torch.optim.Adam`, fused, for runs that share one rate: the same bits with less Python a step."""
 
     def set_rates(self, recipes: Sequence[AdamTrapezoid], step: int) -> None:
-        """As `lab.kinds.Optimizer` says."""
         self.param_groups[0]["lr"] = recipes[0].rate * factor(step, recipes[0])
 
     def hold(self, alive: Sequence[bool]) -> None:
@@ -191,7 +173,6 @@ class Adam(Fused):
 
     @torch.no_grad()
     def step(self) -> None:  # type: ignore[override]  # fleets give no closure
-        """One step for all runs, from the gradients."""
         self.move(self.weights, self.param_groups[0]["lr"])
 
 
@@ -201,11 +182,9 @@ class RunRates(torch.optim.Optimizer):
     rates: list[float]
 
     def set_rates(self, recipes: Sequence[Any], step: int) -> None:
-        """As `lab.kinds.Optimizer` says."""
         self.rates = [recipe.rate * factor(step, recipe) for recipe in recipes]
 
     def hold(self, alive: Sequence[bool]) -> None:
-        """As `lab.kinds.Optimizer` says."""
         self.rates = [rate if lives else 0.0 for rate, lives in zip(self.rates, alive, strict=True)]
 
 
@@ -218,11 +197,7 @@ class RunAdamW(RunRates, Fused):
     """
 
     def __init__(
-        self,
-        weights: Sequence[Tensor],
-        decays: Sequence[float],
-        decaying: Sequence[bool],
-        betas: tuple[float, float] = (0.9, 0.999),
+        self, weights: Sequence[Tensor], decays: Sequence[float], decaying: Sequence[bool], betas=(0.9, 0.999)
     ):
         Fused.__init__(self, weights, betas)
         self.decays, self.decaying = list(decays), list(decaying)
@@ -231,7 +206,6 @@ class RunAdamW(RunRates, Fused):
 
     @torch.no_grad()
     def step(self) -> None:  # type: ignore[override]  # fleets give no closure
-        """One step for all runs, from the gradients."""
         weights = self.weights
         self.changes = self.changes or [torch.empty_like(weight) for weight in weights]
         torch._foreach_zero_(self.changes)
@@ -259,7 +233,6 @@ class RunDescent(RunRates):
 
     @torch.no_grad()
     def step(self) -> None:  # type: ignore[override]  # fleets give no closure
-        """One step for all runs, from the gradients."""
         weights = self.param_groups[0]["params"]
         rates = torch.tensor(self.rates, dtype=torch.float64).to(weights[0])
         for weight in weights:
@@ -278,9 +251,7 @@ RULES, KEEPS = tuple(MOMENTS), ("best", "last")  # what a `ConstantRate` may hav
 REFERENCE_DECAYS = ("relative", "query.bias", "key.bias", "value.bias")
 
 
-@optimizer.register(AdamTrapezoid)
-def _(recipe: AdamTrapezoid, recipes: Sequence[AdamTrapezoid], model: nn.Module) -> Adam:
-    return Adam(trainable(model), recipe.betas)
+optimizer.register(AdamTrapezoid, lambda recipe, recipes, model: Adam(trainable(model), recipe.betas))
 
 
 @optimizer.register(AdamWCosine)
@@ -297,14 +268,8 @@ def _(recipe: ConstantRate, recipes: Sequence[ConstantRate], model: nn.Module) -
     return RunDescent(weights, len(recipes), recipe.optimizer == "rmsprop")
 
 
-@signature.register(AdamWCosine)
-def _(recipe: AdamWCosine, spec: RunSpec) -> AdamWCosine:
-    return replace(recipe, rate=0.0, decay=0.0, warmup=0)
-
-
-@signature.register(ConstantRate)
-def _(recipe: ConstantRate, spec: RunSpec) -> ConstantRate:
-    return replace(recipe, rate=0.0)
+signature.register(AdamWCosine, lambda recipe, spec: replace(recipe, rate=0.0, decay=0.0, warmup=0))
+signature.register(ConstantRate, lambda recipe, spec: replace(recipe, rate=0.0))
 
 
 @check.register(ConstantRate)

@@ -77,7 +77,6 @@ class TableData:
         self.whole = self.training.at(slice(None))
 
     def at(self, step: int) -> TableBatch:
-        """The training batch of each run at this step."""
         return self.whole if self.order is None else self.training.at(self.order.at(step).to(self.device))
 
     @torch.no_grad()

@@ -97,7 +97,6 @@ class SequenceData:
         self.order = Order([s.seed for s in specs], len(self.training), batch_size(spec))
 
     def at(self, step: int) -> Batch:
-        """The training batch of each run at this step."""
         return self.training.at(self.order.at(step).to(self.device))
 
     def divide(self, seed: int) -> Callable[[int], Batch]:

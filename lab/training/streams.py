@@ -54,7 +54,6 @@ class StreamData:
         self.dropout = Dropout(seeds, (model.layers, self.task.length, self.task.length), rate, device)
 
     def at(self, step: int) -> StreamBatch:
-        """The training batch of each run at this step."""
         return StreamBatch(self.task, _side_by_side(self.training, step), self.dropout.at(step))
 
     def divide(self, seed: int) -> Callable[[int], StreamBatch]:
@@ -126,7 +125,6 @@ def _side_by_side(streams: Sequence[Stream], number: int) -> Examples:
 
 
 def _cut(examples: Examples, count: int) -> Examples:
-    """The first `count` examples of each run."""
     latents = {name: latent[:, :count] for name, latent in examples.latents.items()}
     return Examples(examples.inputs[:, :count], examples.targets[:, :count], latents)
 

@@ -70,7 +70,6 @@ class TableSearch(Search):
         del self.data  # nothing is evaluated
 
     def batch(self, step: int) -> TableBatch:
-        """The training batch of each model at this step."""
         return self.rows.at(step)
 
     def set_rates(self, step: int) -> None:
@@ -79,7 +78,6 @@ class TableSearch(Search):
         self.knot_optimizer.param_groups[0]["lr"] = self.spec.spline_rate
 
     def functions(self) -> dict[str, Knots | KnotTable]:
-        """The learned functions, by their names in `Perceptron.parts`."""
         rows = {name: spline.values.detach().cpu().tolist() for name, spline in self.splines.items()}
         if self.spec.learn == "inputs":
             return {"inputs": KnotTable(self.spec.low, self.spec.high, tuple(map(tuple, rows["inputs"])))}

@@ -2,8 +2,8 @@
 
 M models with seeds of their own share the spline(s). Each step, at the same point: the weights of each model follow the
 loss on that model's own batch of `train`, the shared knots follow the sum over models of the loss on one batch of
-`search`, data that the weights never see. So the function cannot lean on particular weights. The module
-`lab.training.table_search` has the same for perceptrons on tables.
+`search`, data that the weights never see. So the function cannot lean on particular weights. `Shared` searches one
+function for several tasks at once; `lab.training.table_search` has the same for perceptrons on tables.
 """
 
 from __future__ import annotations
@@ -81,7 +81,6 @@ class Search(Fleet):
         return runs, [cast(tuple[Resolved, ...], tuple(model.parts.values()))] * spec.models
 
     def learned(self) -> dict[str, Spline]:
-        """The splines of the model that are searched for, by part."""
         return {part: cast(Spline, self.parts[part]) for part in cast(SearchSpec, self.spec).learn}
 
     def divide(self) -> None:
@@ -90,12 +89,10 @@ class Search(Fleet):
         self.search_batch: Callable[[int], Batch] = cast(Any, self.data).divide(self.spec.seed)
 
     def set_rates(self, step: int) -> None:
-        """Of weights and knots: one schedule, each with its peak rate."""
         super().set_rates(step)
         self.knot_optimizer.param_groups[0]["lr"] = self.spec.spline_rate * factor(step, self.recipe)
 
     def advance(self, step: int) -> None:
-        """One step of weights and knots."""
         self.set_rates(step)
         self.knot_optimizer.zero_grad()
         losses = self.gradients(step)
@@ -120,7 +117,6 @@ class Search(Fleet):
         return weight_loss, search_loss
 
     def note(self, step: int, weight_loss: Tensor, search_loss: Tensor) -> None:
-        """Note a step that was taken, from these losses."""
         self.history.add(weight_loss)
         self.search_loss.append(float(search_loss.detach()[self.alive].mean()))  # NaN when none is left
         self.step = step + 1
@@ -141,7 +137,6 @@ class Search(Fleet):
                 knots.grad.zero_()
 
     def state(self) -> dict[str, Tensor]:
-        """As Fleet.state, with the knots and their optimizer."""
         tensors = super().state() | {"search_loss": torch.tensor(self.search_loss, dtype=torch.float64)}
         for i, knots in enumerate(self.knots):
             tensors[f"knots.{i}"] = knots.detach()
@@ -149,7 +144,6 @@ class Search(Fleet):
         return tensors
 
     def restore(self, tensors: dict[str, Tensor]) -> None:
-        """Take up the state that `state` gave."""
         super().restore(tensors)
         self.search_loss = tensors["search_loss"].tolist()
         with torch.no_grad():
@@ -161,12 +155,10 @@ class Search(Fleet):
                 }
 
     def functions(self) -> dict[str, Knots | KnotTable]:
-        """The learned functions, by part."""
         return {part: Knots(s.low, s.high, tuple(s.values.detach().cpu().tolist())) for part, s in self.splines.items()}
 
 
 def _start(spec: SearchSpec, part: str) -> Knots:
-    """The function that a search begins with."""
     values: tuple[float, ...] = (START.get(part, 0.0),) * spec.knots
     if part != "attention" and spec.start != "zero":
         values = tuple(named(spec.start)(torch.linspace(spec.low, spec.high, spec.knots)).tolist())
@@ -254,7 +246,6 @@ class Shared:
         return np.concatenate([member.died for member in self.members])
 
     def advance(self, step: int) -> None:
-        """One step of all weights and of the knots."""
         for member in self.members[::-1]:  # the rate of the knots is the first one's
             member.set_rates(step)
         self.members[0].knot_optimizer.zero_grad()
@@ -271,7 +262,6 @@ class Shared:
             self.history.close(self.step, {})
 
     def state(self) -> dict[str, Tensor]:
-        """As `Search.state`, of each task."""
         tensors = {"step": torch.tensor(self.step)} | self.history.pending()
         tensors["search_loss"] = torch.tensor(self.search_loss, dtype=torch.float64)
         tensors |= {f"history.{name}": torch.from_numpy(array) for name, array in self.history.arrays().items()}
@@ -281,7 +271,6 @@ class Shared:
         return tensors
 
     def restore(self, tensors: dict[str, Tensor]) -> None:
-        """Take up the state that `state` gave."""
         for number, member in enumerate(self.members):
             member_state: dict[str, Tensor] = {}
             for mark in ("task 0.knot", f"task {number}."):  # knots, and what their optimizer remembers, are shared
@@ -291,7 +280,6 @@ class Shared:
         self.step, self.search_loss = int(tensors["step"]), tensors["search_loss"].tolist()
 
     def functions(self) -> Mapping[str, Resolved]:
-        """The learned functions, by part."""
         return self.members[0].functions()
 
     def run_notes(self, run: int) -> dict:
@@ -299,7 +287,6 @@ class Shared:
         return {}
 
     def beyond_of(self, runs: Sequence[int]) -> dict[str, float]:
-        """As `run_notes`."""
         return {}
 
 

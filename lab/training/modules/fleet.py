@@ -1,4 +1,4 @@
-"""A fleet of the user's models: as any other, with their buffers, and computed in the way that is faster."""
+"""Training of the user's models: fleets, with their buffers, the search by two losses, and episodes."""
 
 from __future__ import annotations
 
@@ -59,7 +59,6 @@ class ModuleFleet(Fleet):
         super().freeze()
 
     def state(self) -> dict[str, Tensor]:
-        """As Fleet.state, with buffers, and the way in which the models are computed."""
         buffers = {f"buffer.{i}": buffer.detach() for i, buffer in enumerate(self.model.net.buffers())}
         return super().state() | buffers | {"way": torch.tensor(WAYS.index(self.model.way))}
 
@@ -107,7 +106,6 @@ class RunMomentum(RunRates):
 
     @torch.no_grad()
     def step(self) -> None:  # type: ignore[override]  # fleets give no closure
-        """One step for all runs, from the gradients."""
         weights = self.param_groups[0]["params"]
         rates = torch.tensor(self.rates, dtype=torch.float64).to(weights[0].real)
         for weight in weights:
@@ -116,11 +114,6 @@ class RunMomentum(RunRates):
                 state["exp_avg"] = torch.zeros_like(weight)
             velocity = state["exp_avg"].mul_(self.momentum).add_(weight.grad)
             weight.addcmul_(rates.view(-1, *[1] * (weight.dim() - 1)), velocity, value=-1)
-
-
-@fleet_class.register(Fit)
-def _(recipe: Fit) -> type[Fleet]:
-    return ModuleFleet
 
 
 @optimizer.register(Fit)
@@ -132,14 +125,9 @@ def _(recipe: Fit, recipes: Sequence[Fit], model: nn.Module) -> RunAdamW | RunMo
     return RunAdamW(weights, decays, [weight.dim() > 2 for weight in weights])
 
 
-@signature.register(Fit)
-def _(recipe: Fit, spec: RunSpec) -> Fit:
-    return replace(recipe, rate=0.0)
-
-
-@signature.register(ModuleSpec)
-def _(model: ModuleSpec, spec: RunSpec) -> tuple:
-    return replace(model, phi="gelu"), form(model.phi)
+fleet_class.register(Fit, lambda recipe: ModuleFleet)
+signature.register(Fit, lambda recipe, spec: replace(recipe, rate=0.0))
+signature.register(ModuleSpec, lambda model, spec: (replace(model, phi="gelu"), form(model.phi)))
 
 
 @check.register(ModuleSpec)
@@ -165,7 +153,6 @@ class ModulesSearched(Search, ModuleFleet):
     """M models of the user's around one learnable function."""
 
     def runs(self, given: Mapping[str, Resolved]) -> tuple[list[RunSpec], list[tuple[Resolved, ...]]]:
-        """The models as runs with the function at its start."""
         spec = cast(ModuleSearch, self.spec)
         start = start_of(spec)
         model = replace(spec.model, phi=start)
@@ -173,11 +160,9 @@ class ModulesSearched(Search, ModuleFleet):
         return runs, [(start,)] * spec.models
 
     def learned(self) -> dict[str, Spline]:
-        """The one function of all places."""
         return {"phi": self.model.spline}
 
     def divide(self) -> None:
-        """Weights follow `train`, the function `search`."""
         data, spec = cast(DataOfRuns, self.data), cast(ModuleSearch, self.spec)
         data.training = data.drawn("train")
         rows = data.data.rows["search"]
@@ -197,12 +182,10 @@ class ModulesSearched(Search, ModuleFleet):
         self.search_batch = search_batch
 
     def run_notes(self, run: int) -> dict:
-        """As `ModuleFleet`."""
         return ModuleFleet.run_notes(self, run)
 
 
 def start_of(spec: ModuleSearch) -> Knots:
-    """The function that a search begins with."""
     if spec.start == "zero":
         return Knots(spec.low, spec.high, (0.0,) * spec.knots)
     begun = Spline.from_function(named(spec.start), spec.low, spec.high, spec.knots)
@@ -242,14 +225,16 @@ INSTEAD = "by='two_loss' needs none of this"
 class ModuleInnerTask(InnerTask):
     """Modules of the user's, one a restart, with the function of its restart in the place of activations."""
 
-    def __init__(self, spec: EpisodeSpec, task: DataSpec, phi: Functions, device: torch.device):
+    def __init__(
+        self, task: DataSpec, spec: EpisodeSpec, phi: Functions, given: Mapping[str, Resolved], device: torch.device
+    ):
         self.spec, self.device, self.phi = spec, device, phi
         self.data: Data = remembered(task)
         rows = torch.cat([self.data.rows[name] for name in spec.pool])
         self.inputs, self.targets = on_device(take(self.data.inputs, rows), device), self.data.targets[rows].to(device)
+        self.count = len(self.targets)
         self.maker: Maker = remembered(known_by(spec.model))  # type: ignore[arg-type]
-        restart = spec.restarts[0]
-        place = Spline.zeros(restart.knots, spec.low, spec.high)
+        place = Spline.zeros(spec.restarts[0].knots, spec.low, spec.high)
         nets = [self.maker.new(stream(restart.seed, "episodes")) for restart in spec.restarts]
         for net in nets:
             put(net, self.maker.old, place, shared=True)
@@ -257,18 +242,12 @@ class ModuleInnerTask(InnerTask):
         self.knots = next(m.values for m in self.model.net.modules() if isinstance(m, Spline))
         if any(weight.is_complex() for weight in self.model.net.parameters()):
             raise ArgumentError(f"by='episodes' has no steps for complex weights; {INSTEAD}")
-        parameters = self.model.net.named_parameters()
-        self.names = [name for name, weight in parameters if weight.requires_grad and weight is not self.knots]
-        held = dict(self.model.net.named_parameters())
-        self.places = [held[name] for name in self.names]
+        parameters = dict(self.model.net.named_parameters())
+        trained = {n: w for n, w in parameters.items() if w.requires_grad and w is not self.knots}
+        self.names, self.places = list(trained), list(trained.values())
         self.noise: Sequence[int] = [restart.seed for restart in spec.restarts]
         self.fresh(self.noise)
         self._choose()
-
-    @property
-    def count(self) -> int:
-        """As `InnerTask.count`."""
-        return len(self.targets)
 
     def fresh(self, seeds: Sequence[int]) -> None:
         """As `InnerTask.fresh`; dropout has streams of these seeds, too."""
@@ -277,7 +256,6 @@ class ModuleInnerTask(InnerTask):
         self.drawn = [torch.stack([weights[name].detach() for weights in made]).to(self.device) for name in self.names]
 
     def weights(self) -> list[Tensor]:
-        """As `InnerTask.weights`."""
         return [weight.clone() for weight in self.drawn]
 
     def outputs(self, weights: Sequence[Tensor], batch: Examples) -> Tensor:
@@ -289,7 +267,6 @@ class ModuleInnerTask(InnerTask):
             return self.model(batch.inputs, batch.noise, instead)
 
     def rows(self, index: Tensor) -> Examples:
-        """As `InnerTask.rows`."""
         return Examples(self.data, take(self.inputs, index), self.targets[index])
 
     def at_step(self, batch: Examples, step: int) -> Examples:
@@ -344,11 +321,7 @@ def _differentiable_attention() -> Iterator[None]:
         torch.backends.mha.set_fastpath_enabled(fast)
 
 
-@inner_task.register(DataSpec)
-def _(
-    task: DataSpec, spec: EpisodeSpec, phi: Functions, given: Mapping[str, Resolved], device: torch.device
-) -> InnerTask:
-    return ModuleInnerTask(spec, task, phi, device)
+inner_task.register(DataSpec, ModuleInnerTask)
 
 
 @check_task.register(DataSpec)
@@ -368,8 +341,7 @@ def _(task: DataSpec, spec: EpisodeSpec) -> None:
 
 @most_rows.register(DataSpec)
 def _(task: DataSpec, spec: EpisodeSpec) -> int:
-    data: Data = remembered(task)
-    return sum(len(data.rows[name]) for name in spec.pool)
+    return sum(len(remembered(task).rows[name]) for name in spec.pool)
 
 
 @deciding.register(DataSpec)

@@ -1,4 +1,4 @@
-"""The modes of a model's parts: what its author left in evaluation mode, as a frozen batch norm, stays there."""
+"""The user's function that makes models: what it gives for a seed, what it calls, and what does not work with it."""
 
 from __future__ import annotations
 
@@ -249,7 +249,6 @@ def call(net: nn.Module, inputs: Inputs) -> Tensor:
 
 
 def answer(output: Any) -> Tensor:
-    """The tensor of an answer, as `call` says."""
     output = getattr(output, "logits", output)
     if isinstance(output, dict) and "logits" in output:
         output = output["logits"]

@@ -1,4 +1,4 @@
-"""Models of the user's side by side: their parameters stacked along a run axis, computed at once or one by one."""
+"""Models of the user's side by side, computed at once or one by one; and the examples that they train on."""
 
 from __future__ import annotations
 
@@ -82,7 +82,6 @@ class SideBySide(nn.Module):
         return torch.stack(outputs)
 
     def _each(self, held: dict[str, Tensor], inputs: Inputs) -> Iterator[tuple[dict[str, Tensor], Inputs]]:
-        """Tensors and inputs of each model."""
         parts = {id(t): [t] * self.runs if self._is_shared(t) else t.unbind(0) for t in held.values()}
         for run in range(self.runs):
             given = inputs[run] if isinstance(inputs, Tensor) else {name: part[run] for name, part in inputs.items()}
@@ -112,7 +111,6 @@ class SideBySide(nn.Module):
 
     @property
     def spline(self) -> Spline:
-        """The function that all places hold."""
         return next(m for m in self.net.modules() if isinstance(m, Spline) and m.values is self.knots[0])
 
     def _is_shared(self, weight: Tensor) -> bool:
@@ -301,11 +299,9 @@ class Examples:
     noise: Noise | None = None
 
     def outputs(self, model: nn.Module) -> Tensor:
-        """What each model answers, (R, B, …)."""
         return model(self.inputs, self.noise)
 
     def loss(self, outputs: Tensor) -> Tensor:
-        """The loss of each run, (R,)."""
         return measures.losses(self.data.loss, outputs, self.targets, self.data.is_causal)
 
 
@@ -318,14 +314,12 @@ class Drawn:
         self.order = None if batch is None or batch >= len(rows) else Order(self.seeds, len(rows), batch)
 
     def at(self, step: int) -> Examples:
-        """The batch of each run at this step."""
         if self.order is None:
             return self.all(len(self.seeds), step)
         index = self.order.at(step).to(self.device)
         return Examples(self.data, take(self.inputs, index), self.targets[index], (self.seeds, step))
 
     def all(self, runs: int, step: int) -> Examples:
-        """All of them, for each run."""
         return Examples(self.data, _wide(self.inputs, runs), _wide(self.targets, runs), (self.seeds, step))
 
 
@@ -346,7 +340,6 @@ class DataOfRuns:
         return Drawn(self.data, rows, self.seeds, self.batch, self.device)
 
     def at(self, step: int) -> Examples:
-        """The training batch of each run at this step."""
         return self.training.at(step)
 
     @torch.no_grad()
@@ -388,7 +381,6 @@ def _(task: DataSpec, spec: RunSpec) -> None:
 
 
 def on_device(inputs: Inputs, device: torch.device) -> Inputs:
-    """The same inputs there."""
     return inputs.to(device) if isinstance(inputs, Tensor) else {n: part.to(device) for n, part in inputs.items()}
 
 

@@ -121,6 +121,17 @@ def used_by(f: object) -> Iterator[object]:
         left += [(one, depth + 1) for one in _uses(value)]
 
 
+@contextmanager
+def evaluating(net: nn.Module) -> Iterator[nn.Module]:
+    """Within the block all of a model is in evaluation mode; afterwards each part is in the one that it was in."""
+    modes = {part: part.training for part in net.modules()}
+    try:
+        yield net.eval()
+    finally:
+        for part, training in modes.items():
+            part.training = training
+
+
 def set_evaluation_mode(parts: list[nn.Module]) -> None:
     """Put parts into evaluation mode, without calling their `train`, which may do more."""
     for part in parts:

@@ -31,6 +31,7 @@ from lab.models import kinds  # noqa: F401  the models that come with the lab
 from lab.models.mlp import InputFunctions
 from lab.nonlinearity.part import as_module
 from lab.nonlinearity.spline import Spline
+from lab.probes.reading import evaluating
 from lab.resolve import resolve
 from lab.spec import UNCHANGED, Knots, KnotTable, Resolved, RunSpec, key
 from lab.store import Store
@@ -183,13 +184,10 @@ def counting(model: nn.Module, count: Callable[[Spline, tuple[Tensor, ...]], Non
     """Within the block, in evaluation mode and without gradients, splines of a model tell what they are given; gives
     whether it has any."""
     hooks = [m.register_forward_pre_hook(count) for m in model.modules() if isinstance(m, Spline)]
-    training = model.training
     try:
-        with torch.no_grad():
-            model.eval()
+        with torch.no_grad(), evaluating(model):
             yield bool(hooks)
     finally:
-        model.train(training)
         for hook in hooks:
             hook.remove()
 
@@ -254,9 +252,8 @@ def build(parts: Sequence[Resolved]) -> nn.Module | None:
     first = parts[0]
     forms = {_form(part) for part in parts}
     if len(forms) > 1:
-        raise ArgumentError(
-            f"runs of one fleet need one name, one polynomial, or knots at the same places; these have {forms}"
-        )
+        wanted = "one name, one polynomial, or knots at the same places"
+        raise ArgumentError(f"runs of one fleet need {wanted}; these have {forms}")
     if first in ("softmax", UNCHANGED):
         return None
     if isinstance(first, KnotTable):
@@ -370,9 +367,8 @@ def restored(spec: RunSpec, store: Store, stored: dict[str, Tensor] | None = Non
     names = {name for name, _ in model.named_parameters()}  # tied weights under their first name
     missing = [name for name in absent if name in names and "phi" not in name.split(".")]
     if unexpected or missing:
-        raise ValueError(
-            f"run {key(spec)}: its weights do not fit its spec (missing {missing}, unexpected {unexpected})"
-        )
+        differences = f"missing {missing}, unexpected {unexpected}"
+        raise ValueError(f"run {key(spec)}: its weights do not fit its spec ({differences})")
     return model.requires_grad_(False)
 
 

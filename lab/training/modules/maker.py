@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -20,36 +19,14 @@ from lab.errors import ArgumentError, LabError, described, listed, shortened, sh
 from lab.nonlinearity.activations import KEEP, Place, kind_named, kind_of
 from lab.nonlinearity.swap import Old, kinds_of, places_of, put
 from lab.nonlinearity.swapped import unwrapped
-from lab.probes.reading import positioned
+from lab.probes.reading import evaluating, positioned
 from lab.spec import ModuleSpec
 from lab.training.fleet import torch_defaults
-
-
-def train(net: nn.Module) -> nn.Module:
-    """A new model in training mode, all of it where it comes in evaluation mode (as of `from_pretrained`), else without
-    the parts that do.
-
-    >>> net = train(nn.Sequential(nn.Dropout().eval(), nn.Dropout()))
-    >>> net[0].training, net[1].training, train(net.eval())[0].training
-    (False, True, True)
-    """
-    return net if net.training else net.train()
 
 
 def parts_in_evaluation(net: nn.Module) -> dict[str, nn.Module]:
     """The parts of a model in training mode that are in evaluation mode, by their names."""
     return {name: part for name, part in net.named_modules() if not part.training}
-
-
-@contextmanager
-def evaluating(net: nn.Module) -> Iterator[nn.Module]:
-    """Within the block all of a model is in evaluation mode; afterwards each part is in the one that it was in."""
-    modes = {part: part.training for part in net.modules()}
-    try:
-        yield net.eval()
-    finally:
-        for part, training in modes.items():
-            part.training = training
 
 
 class CallRecorder(TorchFunctionMode):
@@ -116,9 +93,8 @@ def notes_of(net: nn.Module, places: list[Place], call: Callable, inputs: Inputs
     with torch.random.fork_rng(devices=[]), recorder:
         with evaluating(net):
             call(net, inputs)
-        if not all(
-            recorder.calls.values()
-        ):  # some are called in training alone; what fails there fails later, and says so
+        if not all(recorder.calls.values()):
+            # some are called in training alone; what fails there fails later, and says so
             with suppress(Exception):
                 call(net, inputs)
     kinds = {kind_of(place.activation) for place in places}
@@ -171,15 +147,15 @@ class Maker:
             if not isinstance(net, nn.Module):
                 raise ArgumentError(f"model({seed}) gives {shown(net)}; let it return a torch.nn.Module")
             net = unwrapped(net)
-            if any(isinstance(part, nn.modules.lazy.LazyModuleMixin) for part in net.modules()):
+            if _is_lazy(net):
                 call(net, self.example)
-        return train(net)
+        return net if net.training else net.train()  # as a whole where it comes in evaluation mode (`from_pretrained`)
 
     @torch_defaults()
     def put(self, net: nn.Module, phi: nn.Module) -> None:
         """A function into the place of a model's activations; what counts its channels at a first call has it here."""
         put(net, self.old, phi)
-        if any(isinstance(part, nn.modules.lazy.LazyModuleMixin) for part in net.modules()):
+        if _is_lazy(net):
             with torch.random.fork_rng(devices=[]), torch.no_grad(), evaluating(net):
                 call(net, self.example)
 
@@ -226,8 +202,13 @@ def maker(make: Any, old: Old | tuple[Old, ...], data: Data, name: str, way: str
     count = sum(weight.numel() for weight in net.parameters())
     if not any(weight.requires_grad for weight in net.parameters()):
         raise ArgumentError(f"model(0) is a {type(net).__name__} without weights to train; give one that has some")
-    words = ", ".join(_words(kind) for kind in (old if isinstance(old, tuple) else (old,)))
+    kinds = old if isinstance(old, tuple) else (old,)
+    words = ", ".join(k if isinstance(k, str) else f"{k.__module__}.{getattr(k, '__qualname__', k)}" for k in kinds)
     return Maker(make, old, trial.example, count, way, tuple(notes), reached), ModuleSpec(name, layout(net), words)
+
+
+def _is_lazy(net: nn.Module) -> bool:
+    return any(isinstance(part, nn.modules.lazy.LazyModuleMixin) for part in net.modules())
 
 
 def layout(net: nn.Module) -> str:
@@ -257,10 +238,6 @@ def answer(output: Any) -> Tensor:
     if not isinstance(output, Tensor):
         raise ArgumentError(f"the model gives {shown(output)}; let it give a tensor, or an object with logits")
     return output
-
-
-def _words(kind: Old) -> str:
-    return kind if isinstance(kind, str) else f"{kind.__module__}.{getattr(kind, '__qualname__', kind)}"
 
 
 def _check_seeds(*nets: nn.Module) -> None:
@@ -299,8 +276,7 @@ def _answer(net: nn.Module, data: Data, rows: Tensor) -> Tensor:
 
 def _check_call(net: nn.Module, data: Data, rows: Tensor) -> None:
     shapes = []
-    for count in (2, 3):
-        index = rows[:count]
+    for index in (rows[:2], rows[:3]):
         shapes.append(tuple(_answer(net, data, index).shape))
         if shapes[-1][:1] != (len(index),):
             raise ArgumentError(
@@ -392,21 +368,18 @@ def _check_measures(outputs: Tensor, data: Data, targets: Tensor) -> None:
             raise ArgumentError(
                 f"the model gives {count} logits for {known} classes; give it {known} outputs, or data with every class"
             )
-    loss = _tried("loss", partial(measures.losses, data.loss, last=data.is_causal), outputs, targets)
+    last = data.is_causal
+    loss = _tried("loss", lambda *pair: measures.losses(data.loss, *pair, last=last), outputs, targets)
     if not bool(loss.isfinite().all()):
         raise ArgumentError("the loss of model(0) on a few examples is not finite; look at its outputs")
     for name, metric in data.metrics.items():
-        _tried(f"metric {name!r}", partial(_scores, metric, last=data.is_causal), outputs, targets)
+        _tried(f"metric {name!r}", lambda out, y, m=metric: measures.scores(m, out, y[0], last), outputs, targets)
 
 
 def _vocabulary(inputs: Inputs) -> int:
     """How many tokens there are at least, if inputs are tokens, else 0."""
     parts = [inputs] if isinstance(inputs, Tensor) else list(inputs.values())
     return max((int(part.max()) + 1 for part in parts if part.dtype == torch.int64), default=0)
-
-
-def _scores(metric: str | measures.Function, outputs: Tensor, targets: Tensor, last: bool) -> Tensor:
-    return measures.scores(metric, outputs, targets[0], last)
 
 
 def _tried(what: str, measure: Callable[[Tensor, Tensor], Tensor], outputs: Tensor, targets: Tensor) -> Tensor:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import nullcontext
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from typing import Any
 
@@ -21,6 +21,7 @@ from lab.errors import ArgumentError, LabError, shortened
 from lab.kinds import Sizes, build, check, material, side_by_side, sizes
 from lab.nonlinearity.spline import Spline
 from lab.nonlinearity.swap import put
+from lab.probes.reading import evaluating
 from lab.seeds import stream
 from lab.spec import DataSpec, ModuleSpec, RunSpec, remembered
 from lab.training.modules.maker import Maker, answer, parts_in_evaluation
@@ -48,9 +49,8 @@ class SideBySide(nn.Module):
         super().__init__()
         self.net, self.runs = nets[0], len(nets)
         self.way, self.note, self.needs_loop, self.dtype = "loop", "", False, torch.float32
-        self.knots: tuple[Tensor, ...] = (
-            () if spline is None else (spline.values,)
-        )  # in a tuple: else it would be a parameter of this
+        # in a tuple: else it would be a parameter of this
+        self.knots: tuple[Tensor, ...] = () if spline is None else (spline.values,)
         _stack(nets, self.knots)
         self.frozen = tuple(parts_in_evaluation(self.net).values())  # in a tuple, for the same reason
 
@@ -77,7 +77,7 @@ class SideBySide(nn.Module):
     def _one_by_one(self, held: dict[str, Tensor], inputs: Inputs, noise: Noise | None) -> Tensor:
         outputs = []
         for run, (tensors, given) in enumerate(self._each(held, inputs)):
-            with _drawing(noise, run, given) if self.training else nullcontext():
+            with _drawing(noise, run, _device(given)) if self.training and noise is not None else nullcontext():
                 outputs.append(self._call(tensors, given))
         return torch.stack(outputs)
 
@@ -125,11 +125,8 @@ class SideBySide(nn.Module):
         timed: False takes vmap where it gives the same, so that the choice is the same whenever it is made.
         """
         self._check_step(inputs, loss)
-        if self.runs == 1 and way != "vmap":
-            self.way, self.note = "loop", "one model"
-            return
-        if way == "loop":
-            self.way, self.note = "loop", "a loop was asked for"
+        if way == "loop" or (self.runs == 1 and way != "vmap"):
+            self.way, self.note = "loop", "one model" if self.runs == 1 else "a loop was asked for"
             return
         self.note = self._why_no_vmap(inputs, loss)
         self.needs_loop = bool(self.note)
@@ -263,26 +260,12 @@ def _device(inputs: Inputs) -> torch.device:
     return (inputs if isinstance(inputs, Tensor) else next(iter(inputs.values()))).device
 
 
-def _drawing(noise: Noise | None, run: int, inputs: Inputs) -> Any:
+@contextmanager
+def _drawing(noise: Noise, run: int, device: torch.device) -> Iterator[None]:
     """torch's generator at a seed of this run and step, and put back: dropout does not depend on the company."""
-    if noise is None:
-        return nullcontext()
-    return _Seeded(stream(noise[0][run], "noise", noise[1]), _device(inputs))
-
-
-class _Seeded:
-    """Within the block torch draws from this seed."""
-
-    def __init__(self, seed: int, device: torch.device):
-        self.seed = seed
-        self.fork = torch.random.fork_rng(devices=[device] if device.type == "cuda" else [])
-
-    def __enter__(self) -> None:
-        self.fork.__enter__()
-        torch.manual_seed(self.seed)
-
-    def __exit__(self, *error: Any) -> None:
-        self.fork.__exit__(*error)
+    with torch.random.fork_rng(devices=[device] if device.type == "cuda" else []):
+        torch.manual_seed(stream(noise[0][run], "noise", noise[1]))
+        yield
 
 
 CHUNK = 2**24  # numbers of inputs that an evaluation has in memory at once, all runs together
@@ -315,12 +298,10 @@ class Drawn:
 
     def at(self, step: int) -> Examples:
         if self.order is None:
-            return self.all(len(self.seeds), step)
+            runs = len(self.seeds)
+            return Examples(self.data, _wide(self.inputs, runs), _wide(self.targets, runs), (self.seeds, step))
         index = self.order.at(step).to(self.device)
         return Examples(self.data, take(self.inputs, index), self.targets[index], (self.seeds, step))
-
-    def all(self, runs: int, step: int) -> Examples:
-        return Examples(self.data, _wide(self.inputs, runs), _wide(self.targets, runs), (self.seeds, step))
 
 
 class DataOfRuns:
@@ -345,21 +326,20 @@ class DataOfRuns:
     @torch.no_grad()
     def scores(self, model: nn.Module) -> dict[str, np.ndarray]:
         """<score>_<split> (R,) of models in evaluation mode: every metric, and the loss."""
-        training, scores = model.training, {}
-        model.eval()
-        for split, rows in self.followed.items():
-            inputs, targets = take(self.data.inputs, rows), self.data.targets[rows].to(self.device)
-            first = inputs if isinstance(inputs, Tensor) else next(iter(inputs.values()))
-            size = max(1, CHUNK // max(1, len(self.seeds) * first[0].numel()))
-            parts = []
-            for start in range(0, len(rows), size):
-                some = on_device(take(inputs, torch.arange(start, min(start + size, len(rows)))), self.device)
-                parts.append(model(_wide(some, len(self.seeds))))
-            outputs = torch.cat(parts, 1)
-            for name, metric in {**self.data.metrics, "loss": self.data.loss}.items():
-                score = measures.scores(metric, outputs, targets, self.data.is_causal)
-                scores[f"{name}_{split}"] = score.cpu().numpy()
-        model.train(training)
+        scores = {}
+        with evaluating(model):
+            for split, rows in self.followed.items():
+                inputs, targets = take(self.data.inputs, rows), self.data.targets[rows].to(self.device)
+                first = inputs if isinstance(inputs, Tensor) else next(iter(inputs.values()))
+                size = max(1, CHUNK // max(1, len(self.seeds) * first[0].numel()))
+                parts = []
+                for start in range(0, len(rows), size):
+                    some = on_device(take(inputs, torch.arange(start, min(start + size, len(rows)))), self.device)
+                    parts.append(model(_wide(some, len(self.seeds))))
+                outputs = torch.cat(parts, 1)
+                for name, metric in {**self.data.metrics, "loss": self.data.loss}.items():
+                    score = measures.scores(metric, outputs, targets, self.data.is_causal)
+                    scores[f"{name}_{split}"] = score.cpu().numpy()
         return scores
 
 

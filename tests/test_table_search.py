@@ -19,7 +19,7 @@ from lab.spec import KnotTable, Learned, TwoLossSpec, from_json, replace, to_jso
 from lab.tasks import Collage, Images, Operation, Sraven, Tabular
 from lab.tasks.named import table_named
 from lab.training import episodes
-from lab.training.two_loss import check_search
+from lab.training.table_search import TableSearch
 
 SMALL = Operation("ab", modulus=5)
 CHOICES = (
@@ -40,7 +40,7 @@ def test_every_table_has_models_and_searches_that_never_see_its_test_split(task,
     for run in found.runs(2):
         check_rows(run)
     for learn in ("shared", "layers", "inputs"):
-        for by, check in (("episodes", episodes.check), ("two_loss", check_search)):
+        for by, check in (("episodes", episodes.check), ("two_loss", TableSearch.check)):
             search = found.search(learn, seed=2, by=by)
             check(search)
             assert search.tasks == (task,) if by == "episodes" else search.task == task

@@ -12,8 +12,8 @@ from lab.jobs.runs import size_of
 from lab.resolve import resolve
 from lab.spec import ModuleSearch, SearchSpec, SharedSearch, TwoLossSpec
 from lab.store import Store
-from lab.training import modules, table_search, two_loss  # noqa: F401  these register their searches
-from lab.training.two_loss import Search, search
+from lab.training import modules, table_search  # noqa: F401  these register their searches
+from lab.training.two_loss import Search, search, search_class
 
 
 class TwoLosses(Work):
@@ -21,7 +21,7 @@ class TwoLosses(Work):
 
     def check(self, spec: SearchSpec | SharedSearch | TwoLossSpec) -> None:
         """As `Work.check`."""
-        two_loss.check_search(spec)
+        search_class(spec).check(spec)
 
     def counted(self, specs: Sequence[SearchSpec | SharedSearch | TwoLossSpec]) -> str:
         """As `Work.counted`, with the models of each, whose steps count."""
@@ -39,14 +39,14 @@ class TwoLosses(Work):
 
     def name(self, specs: Sequence[SearchSpec | SharedSearch | TwoLossSpec]) -> str:
         """As `Work.name`."""
-        return f"{specs[0].task_name}: {two_loss.description(specs[0])}"
+        return f"{specs[0].task_name}: {search_class(specs[0]).description(specs[0])}"
 
     def train(self, job: Job, store: Store, report: Tell) -> None:
         """As `Work.train`."""
-        spec = job.specs[0]
-        others = {part: known for part, known in spec.model.parts.items() if not two_loss.learns(spec, part)}
+        spec, kind = job.specs[0], search_class(job.specs[0])
+        others = {part: known for part, known in spec.model.parts.items() if not kind.learns(spec, part)}
         given = {part: resolve(known, store) for part, known in others.items()}
-        state = two_loss.searching(spec, job.device, given)
+        state = kind(spec, job.device, given)
 
         def tell(state: Search) -> None:
             report(state.step * len(state.specs))

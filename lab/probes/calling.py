@@ -20,6 +20,7 @@ Points = np.ndarray | Tensor
 Model = Callable[[Any], Any]  # of tensors or of arrays, as the points are
 FEW = 4  # points that are asked for again
 BATCH = 4096  # points that a model is given at once: what bounds the memory of a probe
+_BOUNDS = "two finite numbers, the first below the second"
 
 
 def values(f: Model, points: np.ndarray, like: object, shape: tuple[int, ...] = ()) -> np.ndarray:
@@ -57,12 +58,10 @@ def answers(answer: object, counts: tuple[int, ...]) -> np.ndarray:
     wanted = f"one row of numbers for each of {counts[-1]} points, ({size},) or ({size}, outputs)"
     if isinstance(answer, (list, tuple)) and any(isinstance(one, Tensor | np.ndarray) and one.ndim for one in answer):
         raise ArgumentError(f"the function gave {described(answer)} arrays; give one that answers with one: f(x)[0]")
-    kind = getattr(answer, "dtype", None)
-    if str(kind).removeprefix("torch.") in ("bfloat16", "float16"):
-        raise ArgumentError(
-            f"the function answers in {str(kind).removeprefix('torch.')}, whose rounding would be taken for structure;"
-            " let it compute in float32"
-        )
+    kind = str(getattr(answer, "dtype", None)).removeprefix("torch.")
+    if kind in ("bfloat16", "float16"):
+        words = f"the function answers in {kind}, whose rounding would be taken for structure"
+        raise ArgumentError(f"{words}; let it compute in float32")
     outputs = array("the function's answer", answer, wanted)
     if outputs.shape[: len(counts)] != counts or not outputs.size:
         raise ArgumentError(f"the function gave shape {outputs.shape} for {counts[-1]} points; it must be {wanted}")
@@ -105,9 +104,8 @@ def function_of(model: object) -> Model:
                 return getattr(model, name)
     if isinstance(model, type) or not callable(model):
         hint = "; its .model() can" if callable(getattr(model, "model", None)) else ""
-        raise ArgumentError(
-            f"{described(model)} cannot be called on points{hint}; give a module, an estimator or a function"
-        )
+        words = f"{described(model)} cannot be called on points{hint}"
+        raise ArgumentError(f"{words}; give a module, an estimator or a function")
     return model
 
 
@@ -138,10 +136,8 @@ def rows(points: object, name: str, single: bool = False) -> tuple[np.ndarray, t
 def advice(f: Model) -> str:
     """What to try with a model that fails on points."""
     if isinstance(f, nn.Module) and any(isinstance(part, (nn.Embedding, Embedding)) for part in f.modules()):
-        return (
-            "it reads token ids, and there is nothing between two of them: give a function of their embeddings, as "
-            "lambda x: model(inputs_embeds=x)"
-        )
+        hint = "give a function of their embeddings, as lambda x: model(inputs_embeds=x)"
+        return f"it reads token ids, and there is nothing between two of them: {hint}"
     hint = "give a function of points (N, inputs) with one or more outputs for each"
     half = any(p.dtype in (torch.bfloat16, torch.float16) for part in modules_of(f) for p in part.parameters(False))
     return hint + (", which casts nothing: weights of half precision are float32 here" if half else "")
@@ -160,9 +156,6 @@ def given(f: Model, points: np.ndarray, like: object) -> Points:
         return points
     kind = model.dtype if model.is_floating_point() else torch.get_default_dtype()
     return torch.from_numpy(points).to(model.device, torch.promote_types(kind, torch.float32))
-
-
-_BOUNDS = "two finite numbers, the first below the second"
 
 
 @dataclass(frozen=True)
@@ -239,7 +232,10 @@ def slice_2d(
     check_room("grid", check_whole("grid", grid, 2), grid, where.shape[-1])
     axis = np.linspace(low, high, grid)
     first, second = np.tile(axis, grid), np.repeat(axis, grid)
-    points = _through(where, first, second) if dims is None else _along(where, dims, first, second)
+    if dims is None:
+        points = np.stack([1 - first - second, first, second], 1) @ where
+    else:
+        points = _along(where, dims, first, second)
     outputs = _plain(values(f, points, x))
     return Slice2D(axis, axis, outputs.reshape(grid, grid, *outputs.shape[1:]))
 
@@ -276,10 +272,6 @@ def _along(point: np.ndarray, dims: tuple[int, int], first: np.ndarray, second: 
     points = np.tile(point, (len(first), 1))
     points[:, dims[0]], points[:, dims[1]] = first, second
     return points
-
-
-def _through(corners: np.ndarray, first: np.ndarray, second: np.ndarray) -> np.ndarray:
-    return np.stack([1 - first - second, first, second], 1) @ corners
 
 
 def _corners(x: Points) -> np.ndarray:

@@ -19,6 +19,8 @@ from lab.probes.reading import padding, positioned, reading
 from lab.probes.weights import bare, runs_of
 
 _ADVICE = "give inputs that it reads; attention_scores or attentions have to be (examples, heads, query, key)"
+TINY = 1e-100
+Tokens = int | Sequence[int] | np.ndarray | Tensor  # one index, or one an example; negative ones count from the end
 
 
 def scores_in_passes(model: Any, inputs: Any, run: int, normalized: bool, batch: int) -> Iterator[list[Tensor]]:
@@ -104,7 +106,7 @@ def _of_lab_model(model: Any, inputs: Any, part: slice, run: int, normalized: bo
 
 
 def _of_hugging_face_model(model: nn.Module, inputs: Any, part: slice, run: int, normalized: bool) -> list[Tensor]:
-    name, number = type(model).__name__, count(inputs)
+    name = type(model).__name__
     if not hasattr(model, "config"):
         raise ArgumentError(
             f"{name} has no attention_scores, no torch.nn.MultiheadAttention, and is no Hugging Face model; give the"
@@ -116,8 +118,7 @@ def _of_hugging_face_model(model: nn.Module, inputs: Any, part: slice, run: int,
         raise ArgumentError(f"{name} tells its scores after normalization only; leave normalized at True")
     device = next(model.parameters()).device
     if isinstance(inputs, Mapping):
-        of_examples = {k: v for k, v in inputs.items() if isinstance(v, Tensor) and v.ndim and len(v) == number}
-        given = {**inputs, **{k: v[part].to(device) for k, v in of_examples.items()}}
+        given = {n: v.to(device) if isinstance(v, Tensor) else v for n, v in _some(inputs, part).items()}
         output = model(**given, output_attentions=True)
     else:
         output = model(inputs[part].to(device), output_attentions=True)
@@ -137,24 +138,28 @@ def _of_hugging_face_model(model: nn.Module, inputs: Any, part: slice, run: int,
     )
 
 
+def _some(inputs: Mapping[str, Any], part: slice) -> dict[str, Any]:
+    """The inputs of some examples; what is not one for each example stays as it is."""
+    number = count(inputs)
+    return {n: v[part] if isinstance(v, Tensor) and v.ndim and len(v) == number else v for n, v in inputs.items()}
+
+
 def _attentions(model: nn.Module) -> list[nn.MultiheadAttention]:
     return [module for module in model.modules() if isinstance(module, nn.MultiheadAttention)]
 
 
 def _of_torch_model(model: nn.Module, inputs: Any, part: slice, run: int, normalized: bool) -> list[Tensor]:
     """The scores of each `nn.MultiheadAttention`, in the order in which they are called."""
-    name, number = type(model).__name__, count(inputs)
+    name = type(model).__name__
     if run:
         raise ArgumentError(f"run={run}: {name} has no run axis; leave run at 0")
     if not normalized:
         raise ArgumentError(f"torch.nn.MultiheadAttention in {name} tells no scores before normalization")
     like, by_layer = next(model.parameters()), list[Tensor]()
-    whole = inputs if isinstance(inputs, Mapping) else {"": inputs}
-    given = {n: v[part] if isinstance(v, Tensor) and v.ndim and len(v) == number else v for n, v in whole.items()}
-    given = {
-        n: v.to(like.device, like.dtype if v.is_floating_point() else None) if isinstance(v, Tensor) else v
-        for n, v in given.items()
-    }
+    given = _some(inputs if isinstance(inputs, Mapping) else {"": inputs}, part)
+    for n, v in given.items():
+        if isinstance(v, Tensor):
+            given[n] = v.to(like.device, like.dtype if v.is_floating_point() else None)
     with _telling(_attentions(model), by_layer):
         if isinstance(model, nn.MultiheadAttention):
             tokens = given[""] if model.batch_first else given[""].transpose(0, 1)
@@ -197,10 +202,6 @@ def _telling(modules: Sequence[nn.MultiheadAttention], by_layer: list[Tensor]) -
         torch.backends.mha.set_fastpath_enabled(fast)
         for module in modules:
             module.__dict__.pop("forward", None)
-
-
-TINY = 1e-100
-Tokens = int | Sequence[int] | np.ndarray | Tensor  # one index, or one an example; negative ones count from the end
 
 
 @dataclass(frozen=True, eq=False)

@@ -20,6 +20,9 @@ from lab.probes.calling import BATCH, Model, Points, advice, answers, few_of, fu
 from lab.probes.loss import ROWS, number_of_runs, side_by_side
 from lab.probes.reading import asked, check_steady, reading
 
+RESAMPLES = 1000  # of the bootstrap
+ROUNDING = 64  # a path that deviates less than so many units of the last place of the largest value is straight
+
 
 @dataclass(frozen=True, eq=False)
 class Paths:
@@ -98,10 +101,6 @@ def _ends(
     step = (generator.random(paths) * others[first]).astype(int)
     group = label[first]
     return first, order[(before[group] + sizes[group] + step) % count]  # beyond its own label, around the end
-
-
-RESAMPLES = 1000  # of the bootstrap
-ROUNDING = 64  # a path that deviates less than so many units of the last place of the largest value is straight
 
 
 @dataclass(frozen=True)

@@ -19,6 +19,11 @@ from lab.probes import arguments
 from lab.probes.codes import as_codes
 
 LEVEL = 0.95  # of the bootstrap intervals
+SPLITS_TRIED = 100  # random splits of the groups, until one has every class on both sides
+ITERATIONS = 2000  # of the solver, at most: standardized codes take some tens
+LEAST = 8  # examples of either group
+REGIONS = 20  # pairs of other regions to compare with
+CENTRES = 40  # pairs of centres that are looked at for each
 
 
 @dataclass(frozen=True, eq=False)
@@ -101,10 +106,6 @@ def _ends(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     ends = [np.quantile(column, (tail, 1 - tail)) if len(column) else (np.nan, np.nan) for column in columns]
     low, high = np.array(ends).T.reshape(2, *values.shape[1:])
     return low, high
-
-
-SPLITS_TRIED = 100  # random splits of the groups, until one has every class on both sides
-ITERATIONS = 2000  # of the solver, at most: standardized codes take some tens
 
 
 @dataclass(frozen=True, eq=False)
@@ -288,11 +289,6 @@ def _deal(truth: np.ndarray, group: np.ndarray, rng: np.random.Generator) -> np.
     if (truth == truth[first][group]).all():
         return truth[rng.permutation(first)][group]
     return rng.permutation(truth)
-
-
-LEAST = 8  # examples of either group
-REGIONS = 20  # pairs of other regions to compare with
-CENTRES = 40  # pairs of centres that are looked at for each
 
 
 @dataclass(frozen=True, eq=False)

@@ -35,6 +35,9 @@ from lab.probes.weights import (
 
 NORMALIZATIONS = ("filter", "layer", "global")
 MARGIN = 0.1  # of the trajectory's extent, on each side of it
+Measure = Callable[[nn.Module], object]  # model → number, or model with a run axis → (R,)
+CHUNK = 32  # models at once: more gain nothing
+WEIGHTS = 2**20  # that a chunk has together: larger models are as fast in smaller chunks, and take less memory
 
 
 @dataclass(frozen=True, eq=False)
@@ -92,9 +95,8 @@ def principal(model: nn.Module, trajectory: np.ndarray, buffers: np.ndarray | No
         raise ArgumentError(f"{len(trajectory)} checkpoints have no plane; keep 3 or more, or give directions='random'")
     _, sizes, directions = np.linalg.svd(around, full_matrices=False)
     if sizes[0] ** 2 == 0:
-        raise ArgumentError(
-            "all checkpoints are the same; a state_dict changes with the model: keep copy.deepcopy(model.state_dict())"
-        )
+        hint = "a state_dict changes with the model: keep copy.deepcopy(model.state_dict())"
+        raise ArgumentError(f"all checkpoints are the same; {hint}")
     if sizes[1] <= 1e-12 * sizes[0]:
         raise ArgumentError("the trajectory lies on a line; keep more checkpoints, or give directions='random'")
     directions = directions[:2] * np.where((trajectory[-1] - trajectory[0]) @ directions[:2].T < 0, -1, 1)[:, None]
@@ -175,11 +177,6 @@ def _scale(direction: np.ndarray, weight: np.ndarray, shape: tuple[int, ...], no
 
 def _ratio(wanted: ArrayLike, norms: ArrayLike) -> np.ndarray:
     return np.asarray(wanted) / np.where(np.asarray(norms) > 0, norms, 1.0)
-
-
-Measure = Callable[[nn.Module], object]  # model → number, or model with a run axis → (R,)
-CHUNK = 32  # models at once: more gain nothing
-WEIGHTS = 2**20  # that a chunk has together: larger models are as fast in smaller chunks, and take less memory
 
 
 @dataclass(frozen=True, eq=False)
@@ -283,7 +280,7 @@ def landscape(
         where = torch.from_numpy(np.stack([np.tile(x, len(y)), np.repeat(y, len(x))], 1)).to(device)
         parallel = stacked(model) and moves is None and all(answer.shape == (1,) for answer in answers.values())
         parallel = parallel and _agree(double, torch.addmm(centre, where[[0, -1]], along), measures)
-        chunk = _chunk(chunk, len(centre)) if parallel else 1
+        chunk = (chunk or min(CHUNK, max(1, WEIGHTS // len(centre)))) if parallel else 1
         heights = {name: np.empty(len(where)) for name in measures}
         for start in range(0, len(where), chunk):
             part = where[start : start + chunk]
@@ -302,32 +299,17 @@ def landscape(
     values = {name: numbers.reshape(len(y), len(x)) for name, numbers in heights.items()}
     asked: dict[str, Any] = {"directions": states, "radius": radius, "seed": seed, "normalize": normalize}
     here = {name: float(answer.reshape(())) for name, answer in answers.items()}
+    measures, notes = dict(measures), _notes(model, plane)
     return Landscape(
-        x,
-        y,
-        values,
-        here,
-        plane,
-        coordinates,
-        distance,
-        chunk,
-        centre_model,
-        dict(measures),
-        checkpoints,
-        asked,
-        _notes(model, plane),
+        x, y, values, here, plane, coordinates, distance, chunk, centre_model, measures, checkpoints, asked, notes
     )
 
 
 def _notes(model: nn.Module, plane: Plane) -> tuple[str, ...]:
     """What stays as it is although other models have it otherwise."""
     stay = [name for name in rest(model) if name.endswith("running_mean")] if plane.buffers is None else []
-    if not stay:
-        return ()
-    return (
-        f"the running statistics of {len(stay)} layers are the model's own everywhere; for those of other models give "
-        "models or state_dicts",
-    )
+    words = f"the running statistics of {len(stay)} layers are the model's own everywhere"
+    return (f"{words}; for those of other models give models or state_dicts",) if stay else ()
 
 
 def _states(directions: Any) -> Any:
@@ -346,10 +328,8 @@ def _plane(model: nn.Module, directions: object, checkpoints: Checkpoints | None
         if directions != "pca":
             raise ArgumentError(f"directions={shown(directions)}; give 'pca', 'random' or two vectors of weights")
         if checkpoints is None:
-            raise ArgumentError(
-                "directions='pca' needs the trajectory; give checkpoints (a list of state_dicts), or"
-                " directions='random'"
-            )
+            hint = "give checkpoints (a list of state_dicts), or directions='random'"
+            raise ArgumentError(f"directions='pca' needs the trajectory; {hint}")
         return principal(model, *checkpoints)
     if hasattr(directions, "__len__") and len(directions) != 2:
         raise ArgumentError(f"{len(directions)} directions; give 'pca', 'random' or two vectors of weights")
@@ -365,10 +345,6 @@ def _agree(double: Double, points: Tensor, measures: Mapping[str, Measure]) -> b
         if together.shape != alone.shape or not np.allclose(together, alone, 1e-3, 1e-3 * size, equal_nan=True):
             return False
     return True
-
-
-def _chunk(chunk: int | None, size: int) -> int:
-    return chunk or min(CHUNK, max(1, WEIGHTS // size))
 
 
 def _answer(name: str, measure: Measure, model: nn.Module) -> np.ndarray:

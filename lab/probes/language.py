@@ -27,6 +27,7 @@ from lab.tasks.text import Text
 from lab.training.text import MaskedText
 
 MOST = 1 << 14  # tokens of a text; what a page can show
+TOKENS = 1 << 12  # that a model reads at once, all runs together
 
 
 @dataclass(frozen=True, eq=False)
@@ -82,10 +83,8 @@ def token_losses(model: nn.Module, task: Text, text: str, run: int = 0) -> Token
     known = task.vocabulary
     tokens = known.encode(check_type("text", text, str, "a text"))
     if not 2 <= len(tokens) <= MOST:
-        raise ArgumentError(
-            f"tokens of the text that {task.name} knows: {len(tokens):,}; give 2 to {MOST:,}, of which the first has no"
-            " prediction"
-        )
+        hint = f"give 2 to {MOST:,}, of which the first has no prediction"
+        raise ArgumentError(f"tokens of the text that {task.name} knows: {len(tokens):,}; {hint}")
     nats, best = np.full(len(tokens), np.nan), np.zeros(len(tokens), np.int64)
     for start, first, last in _windows(len(tokens), task.context):
         logits = _logits(model, torch.from_numpy(tokens[start : last - 1]), run)[first - start - 1 :]
@@ -149,15 +148,11 @@ def _windows(tokens: int, context: int) -> list[tuple[int, int, int]]:
 
 def _logits(model: nn.Module, tokens: Tensor, run: int) -> Tensor:
     """Logits (T, V) after each of T tokens, on the CPU."""
-    parameter = next(model.parameters(), None)
-    device = torch.device("cpu") if parameter is None else parameter.device
+    device = next((p.device for p in model.parameters()), torch.device("cpu"))
     runs = getattr(model, "runs", 1)
     with reading(model):
         whole = model(tokens.to(device).expand(runs, 1, -1))
     return whole[run, 0].float().cpu()
-
-
-TOKENS = 1 << 12  # that a model reads at once, all runs together
 
 
 @dataclass(frozen=True)
@@ -295,11 +290,13 @@ def minimal_pairs(model: nn.Module, reader: Reader, pairs: Sequence[Pair], year:
     convention = CONVENTIONS[reader.kind][year]
     if not pairs:
         raise ArgumentError("there are no pairs; give one or more")
-    read = {text: _tokens(text, reader, convention) for pair in pairs for text in (pair.good, pair.bad)}
+    texts, blank = [text for pair in pairs for text in (pair.good, pair.bad)], " " if convention.blank else ""
+    read = {text: tuple(int(token) for token in reader.encode(f"{blank}{text}")) for text in texts}
     rows = sorted(set(read.values()))
     scores = dict(zip(rows, sentence_scores(model, reader, convention, rows).T, strict=True))
     good, bad = (np.stack([scores[read[pair[place]]] for pair in pairs], 1) for place in (2, 3))
-    whole = {text: _whole(text, tokens, reader) for text, tokens in read.items()}
+    back = reader.decode
+    whole = {text: back is None or back(tokens).strip() == text.strip() for text, tokens in read.items()}
     altered = np.array([not (whole[pair.good] and whole[pair.bad]) for pair in pairs])
     names = np.array([pair[:2] for pair in pairs]).T
     return MinimalPairs(convention, names[0], names[1], good, bad, altered)
@@ -327,20 +324,12 @@ def sentence_scores(
     return scores
 
 
-def _tokens(text: str, reader: Reader, convention: Convention) -> tuple[int, ...]:
-    return tuple(int(token) for token in reader.encode(f" {text}" if convention.blank else text))
-
-
 def _around(row: tuple[int, ...], reader: Reader, convention: Convention) -> tuple[int, ...]:
     if not convention.start:
         return (*reader.before, *row, *reader.after)
     if reader.start is None:
         raise ArgumentError("this year's evaluation puts a token in front that begins a text; give the reader a start")
     return (*reader.before, reader.start, *row, *reader.after)
-
-
-def _whole(text: str, tokens: tuple[int, ...], reader: Reader) -> bool:
-    return reader.decode is None or reader.decode(tokens).strip() == text.strip()
 
 
 def _scores(model: nn.Module, rows: Tensor, reader: Reader, convention: Convention, runs: int | None) -> Tensor:

@@ -74,9 +74,7 @@ class Loss:
             check_flag("runs", self.runs)
 
     def __call__(self, model: nn.Module) -> Tensor | float:
-        if not isinstance(model, nn.Module):
-            module("model", model)
-        with reading(model):
+        with reading(module("model", model)):
             mean = self._of(model, number_of_runs(model, self.runs))
         return mean if mean.ndim else mean.item()
 
@@ -178,10 +176,8 @@ def _mean(each: object, runs: int) -> Tensor:
 def _entropy(outputs: Tensor, targets: Tensor) -> Tensor:
     """Cross entropy over the last axis, or of a sigmoid where that has one output; the mean of what is not IGNORED."""
     if outputs.shape[:-1] != targets.shape:
-        raise ArgumentError(
-            f"targets have shape {tuple(targets.shape[1:])} for outputs {tuple(outputs.shape[1:])}; give one class for "
-            f"each of {tuple(outputs.shape[1:-1])}, or a loss= of your own"
-        )
+        hint = f"give one class for each of {tuple(outputs.shape[1:-1])}, or a loss= of your own"
+        raise ArgumentError(f"{_shapes(outputs, targets)}; {hint}")
     counts, classes = targets.ne(IGNORED), max(2, outputs.shape[-1])
     if wrong := int((counts & ((targets < 0) | (targets >= classes))).sum()):
         hint = f"give whole numbers from 0 to {classes - 1}, and {IGNORED} where none counts"
@@ -195,20 +191,21 @@ def _entropy(outputs: Tensor, targets: Tensor) -> Tensor:
     return each.flatten(1).sum(1) / counts.flatten(1).sum(1).clamp(min=1)
 
 
+def _shapes(outputs: Tensor, targets: Tensor) -> str:
+    return f"targets have shape {tuple(targets.shape[1:])} for outputs {tuple(outputs.shape[1:])}"
+
+
 def _check_axes(outputs: Tensor) -> None:
     """ArgumentError where torch's own cross entropy would look for the classes on another axis of the same length."""
     if outputs.ndim > 2 and outputs.shape[1] == outputs.shape[-1]:
-        raise ArgumentError(
-            f"outputs are {tuple(outputs.shape)}: the classes may be on either axis of {outputs.shape[-1]}; give"
-            " loss=lambda outputs, targets: ... over the one that has them"
-        )
+        hint = "give loss=lambda outputs, targets: ... over the one that has them"
+        axes = f"the classes may be on either axis of {outputs.shape[-1]}"
+        raise ArgumentError(f"outputs are {tuple(outputs.shape)}: {axes}; {hint}")
 
 
 def _squared(outputs: Tensor, targets: Tensor) -> Tensor:
     outputs = outputs[..., 0] if outputs.dim() == targets.dim() + 1 and outputs.shape[-1] == 1 else outputs
     if outputs.shape != targets.shape:
-        raise ArgumentError(
-            f"targets have shape {tuple(targets.shape[1:])} for outputs {tuple(outputs.shape[1:])}; give values of the "
-            "shape of the outputs, whole numbers for classes, or a loss= of your own"
-        )
+        hint = "give values of the shape of the outputs, whole numbers for classes, or a loss= of your own"
+        raise ArgumentError(f"{_shapes(outputs, targets)}; {hint}")
     return (outputs - targets).square().flatten(1).mean(1)  # in the type of the more precise of both

@@ -22,6 +22,12 @@ from lab.probes.calling import Alone, Slice1D, Slice2D, slice_1d, slice_2d
 from lab.probes.complexity import Complexity, total_variation
 from lab.probes.reading import reading
 
+DRAWS = 200  # of noise, for the control
+FINENESS = 40  # frequencies that are tried in each 1 / (range of x)
+SIZES = (2, 64, 64, 64, 1)
+CORNERS = ((-1.0, -1.0), (1.0, 1.0))  # ends of the line
+POINTS, SEEN = 1000, 500  # random ones of the square: ends of the paths of the complexity, and for the inputs
+
 
 @dataclass(frozen=True)
 class Profile:
@@ -143,10 +149,6 @@ def _check_range(low: float, high: float) -> None:
         raise ArgumentError(f"low={low:g} and high={high:g}: give a low below high")
 
 
-DRAWS = 200  # of noise, for the control
-FINENESS = 40  # frequencies that are tried in each 1 / (range of x)
-
-
 @dataclass(frozen=True)
 class Wave:
     """frequency: in periods per unit of x. explained: share of the variance around the best straight line, 0 to 1.
@@ -213,11 +215,6 @@ def _within(designs: np.ndarray, values: np.ndarray) -> np.ndarray:
     bases, sizes, _ = np.linalg.svd(designs, full_matrices=False)
     bases = bases * (sizes > 1e-9 * sizes[..., :1])[..., None, :]
     return ((np.swapaxes(bases, -1, -2) @ values) ** 2).sum(-2)
-
-
-SIZES = (2, 64, 64, 64, 1)
-CORNERS = ((-1.0, -1.0), (1.0, 1.0))  # ends of the line
-POINTS, SEEN = 1000, 500  # random ones of the square: ends of the paths of the complexity, and for the inputs
 
 
 @dataclass(frozen=True)

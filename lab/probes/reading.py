@@ -23,6 +23,8 @@ DEPTH, MOST = 6, 10_000  # how far modules are looked for in what a function use
 Undo = Callable[[], object]
 _PLAIN = (str, bytes, bool, int, float, complex, type, ModuleType, np.generic, type(None))  # hold nothing
 _CONTAINERS = (dict, list, tuple, set, frozenset)
+HIDING = ("src_key_padding_mask", "key_padding_mask")  # torch's own: True where a token is padding
+CLOSE, CLOSE_HALF = 1e-4, 2e-2  # of the largest answer: what rounding makes of it
 
 
 @contextmanager
@@ -270,10 +272,6 @@ def _filled(cell: CellType) -> bool:
     except ValueError:  # of a variable that has no value yet
         return False
     return True
-
-
-HIDING = ("src_key_padding_mask", "key_padding_mask")  # torch's own: True where a token is padding
-CLOSE, CLOSE_HALF = 1e-4, 2e-2  # of the largest answer: what rounding makes of it
 
 
 def padding(model: Any, inputs: Any) -> Tensor | None:

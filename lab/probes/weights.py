@@ -34,10 +34,8 @@ def weights(model: nn.Module) -> dict[str, nn.Parameter]:
         raise ArgumentError(f"{type(model).__name__} has no weights; give a model with parameters")
     check_made(list(model.modules()))
     if bad := [name for name, parameter in parameters.items() if parameter.is_complex()]:
-        raise ArgumentError(
-            f"weights {shortened(', '.join(bad), 100)} are complex, and a space of weights is of real numbers; keep"
-            " torch.view_as_real of them"
-        )
+        hint = "a space of weights is of real numbers; keep torch.view_as_real of them"
+        raise ArgumentError(f"weights {shortened(', '.join(bad), 100)} are complex, and {hint}")
     if bad := [name for name, parameter in parameters.items() if not parameter.isfinite().all()]:
         raise ArgumentError(f"weights {', '.join(bad)} are not finite; give a model that did not diverge")
     return parameters
@@ -79,10 +77,8 @@ def history(model: nn.Module, checkpoints: object) -> np.ndarray:
     """
     model = bare(model)
     wanted = weights(model)
-    expected = (
-        f"(checkpoints, {sum(p.numel() for p in wanted.values())}), one vector of weights a checkpoint, or a list of"
-        " state_dicts"
-    )
+    size = sum(p.numel() for p in wanted.values())
+    expected = f"(checkpoints, {size}), one vector of weights a checkpoint, or a list of state_dicts"
     if isinstance(checkpoints, (list, tuple)):  # of tensors, maybe on a GPU
         checkpoints = [
             _of_state(one, wanted) if isinstance(one, Mapping) else numbers("trajectory", one, expected).tolist()
@@ -93,10 +89,8 @@ def history(model: nn.Module, checkpoints: object) -> np.ndarray:
         vectors = vectors[:, 0]
     trained = np.concatenate([np.full(p.numel(), name in wanted) for name, p in model.named_parameters()])
     if vectors.ndim != 2 or not len(vectors) or vectors.shape[1] not in (len(trained), trained.sum()):
-        raise ArgumentError(
-            f"the trajectory has shape {vectors.shape}; give (checkpoints, {trained.sum()}), one vector of the model's "
-            "weights a checkpoint (torch.nn.utils.parameters_to_vector)"
-        )
+        hint = "one vector of the model's weights a checkpoint (torch.nn.utils.parameters_to_vector)"
+        raise ArgumentError(f"the trajectory has shape {vectors.shape}; give (checkpoints, {trained.sum()}), {hint}")
     if not (np.abs(vectors) < FAR).all():
         raise ArgumentError("the trajectory has weights that are not finite; leave these checkpoints out")
     return vectors if vectors.shape[1] == trained.sum() else vectors[:, trained]
@@ -128,17 +122,15 @@ def _of_state(state: Mapping[str, object], wanted: Mapping[str, Tensor]) -> np.n
     """The numbers of a state_dict, one behind the other, (P,)."""
     state = _plain(state, wanted)
     if missing := [name for name in wanted if name not in state]:
+        lacks, has = (shortened(", ".join(map(str, names)), 100) for names in (missing, state))
         raise ArgumentError(
-            f"a state_dict of the trajectory lacks {shortened(', '.join(missing), 100)}; it has"
-            f" {shortened(', '.join(map(str, state)), 100)}: give state_dicts of this model"
+            f"a state_dict of the trajectory lacks {lacks}; it has {has}: give state_dicts of this model"
         )
     parts = {name: numbers(f"trajectory: {name}", state[name], f"shape {tuple(w.shape)}") for name, w in wanted.items()}
     for name, part in parts.items():
         if part.shape != wanted[name].shape:
-            raise ArgumentError(
-                f"a state_dict of the trajectory has {name} of shape {part.shape}, the model has"
-                f" {tuple(wanted[name].shape)}; give state_dicts of this model"
-            )
+            shapes = f"{name} of shape {part.shape}, the model has {tuple(wanted[name].shape)}"
+            raise ArgumentError(f"a state_dict of the trajectory has {shapes}; give state_dicts of this model")
     return np.concatenate([part.ravel() for part in parts.values()])
 
 

@@ -20,12 +20,23 @@ import torch
 from torch import Tensor
 
 from lab.errors import ArgumentError, check_whole
-from lab.nonlinearity.functions import NAMES
 from lab.spec import EpisodeSpec, InterpolatedSpec, Knots, KnotTable, Resolved, RunSpec, replace
-from lab.training.inner_task import Functions, Moving, check_task, inner_task, most_rows, refine, with_places
+from lab.training.inner_task import (
+    STARTS,
+    Functions,
+    Moving,
+    check_learn,
+    check_task,
+    inner_task,
+    most_rows,
+    refine,
+    with_places,
+)
 from lab.training.optimizers import MOMENTS
 
 SELECTION_SEED = 5_000_000  # of the models that decide between restarts: none that other runs use
+MEMORY = 0.9  # of the running mean of outer losses, by which a restart is followed
+_FOLLOWED = ("mean", "lowest", "patience_left", "stopped", "died", "last_value")
 
 
 def selection_steps(spec: EpisodeSpec) -> int:
@@ -88,10 +99,6 @@ def best(results: Sequence[Sequence[tuple[float, float]]]) -> int:
     score = np.nan_to_num(values[..., 0], nan=-1e30, neginf=-1e30).mean(1).round(12)
     loss = np.nan_to_num(values[..., 1], nan=np.inf).mean(1)
     return int(np.lexsort((loss, -score))[0])
-
-
-MEMORY = 0.9  # of the running mean of outer losses, by which a restart is followed
-LEARN, STARTS = ("shared", "layers", "inputs"), ("zero", "noise", *NAMES)
 
 
 class Outcome(NamedTuple):
@@ -234,9 +241,6 @@ class Episodes:
         self.episode = int(tensors["episode"])
 
 
-_FOLLOWED = ("mean", "lowest", "patience_left", "stopped", "died", "last_value")
-
-
 def search(state: Episodes, report: Callable[[Episodes], bool] | None = None) -> Episodes:
     """Run a search from where it stands to its end. report: called after every episode; False stops there."""
     while not state.over:
@@ -263,12 +267,7 @@ def pool(spec: EpisodeSpec) -> int:
 
 
 def check(spec: EpisodeSpec) -> None:
-    if spec.learn not in LEARN:
-        raise ArgumentError(f"learn={spec.learn!r}; give {', '.join(LEARN)}")
-    if spec.learn != "inputs" and spec.model.layers < 1:
-        raise ArgumentError(
-            "a model without hidden layers has no non-linearity to learn; give it layers, or learn inputs"
-        )
+    check_learn(spec.learn, spec.model.layers)
     if spec.learn == "inputs" and len(spec.tasks) > 1:
         raise ArgumentError("functions of inputs are learned for one task; give one, or learn='shared'")
     if not spec.restarts or spec.episodes < 1 or not spec.growth > 0 or not 0 < spec.held_out < 1:

@@ -38,6 +38,8 @@ from lab.store import Store
 from lab.training import muon, rows, sequences, streams, text  # noqa: F401  its tasks and recipes
 from lab.training.optimizers import trainable
 
+CHOICES = ("plain", "compiled")
+
 
 class Fleet:
     """The state of R runs in training: models, optimizer, data, history, and which runs have diverged.
@@ -273,9 +275,6 @@ def _form(part: Resolved) -> object:
     if isinstance(part, KnotTable):
         return part.low, part.high, len(part.values), len(part.values[0])
     return part
-
-
-CHOICES = ("plain", "compiled")
 
 
 def wants_compiled() -> bool:

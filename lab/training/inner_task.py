@@ -25,7 +25,7 @@ from lab.errors import ArgumentError
 from lab.kinds import check_run, sizes
 from lab.models.kinds import perceptrons
 from lab.models.mlp import MLP
-from lab.nonlinearity.functions import named
+from lab.nonlinearity.functions import NAMES, named
 from lab.nonlinearity.op import spline
 from lab.seeds import stream
 from lab.spec import EpisodeSpec, InterpolatedSpec, Knots, KnotTable, Perceptron, Resolved, RunSpec
@@ -37,6 +37,9 @@ from lab.training.sequences import Order
 
 KINDS = ("nearest", "cubic")
 FINE = 9  # finer knots for each distance of two control points; odd, so that none lies half-way
+LEARN, STARTS = ("shared", "layers", "inputs"), ("zero", "noise", *NAMES)
+NOISE = 0.1  # standard deviation of the values that a search starts from as "noise"
+Moving = list[Tensor]  # all weights (R, …), then all moments of the inner optimizer
 
 
 def refine(kind: str, points: int) -> Tensor:
@@ -54,9 +57,6 @@ def refine(kind: str, points: int) -> Tensor:
     from scipy.interpolate import CubicSpline
 
     return torch.from_numpy(CubicSpline(np.arange(points), unit, bc_type="natural")(at)).float()
-
-
-NOISE = 0.1  # standard deviation of the values that a search starts from as "noise"
 
 
 class Functions:
@@ -135,6 +135,15 @@ class Functions:
         return {name: Knots(self.low, self.high, tuple(row)) for name, row in zip(self.names, rows, strict=True)}
 
 
+def check_learn(learn: str, layers: int) -> None:
+    """ArgumentError for what no perceptron with so many hidden layers can learn."""
+    if learn not in LEARN:
+        raise ArgumentError(f"learn={learn!r}; give {', '.join(LEARN)}")
+    if learn != "inputs" and layers < 1:
+        words = "a model without hidden layers has no non-linearity to learn"
+        raise ArgumentError(f"{words}; give it layers, or learn inputs")
+
+
 class _Function(nn.Module):
     def __init__(self, functions: Functions, number: int):
         super().__init__()
@@ -167,9 +176,6 @@ def with_places(model: Perceptron, learn: str) -> Perceptron:
     """The model with a place, now the identity, for each function that is learned."""
     parts = {name: part for name, part in model.parts.items() if (learn == "inputs") == name.startswith("phi")}
     return model.having(parts | dict.fromkeys(learned_names(learn, model.layers), "identity"))
-
-
-Moving = list[Tensor]  # all weights (R, …), then all moments of the inner optimizer
 
 
 class InnerTask(ABC):

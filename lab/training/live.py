@@ -24,6 +24,9 @@ from lab.training.sequences import Batch, Data, Order
 Report = Callable[[int, Fleet], None]
 End = Callable[[Exception | None], None]
 EVERY = 0.2  # seconds between two reports
+K = TypeVar("K", bound=Hashable)
+SIZE, PRODUCTS = 1024, 4  # of the product that gives the machine's rate, and how many in a round
+EXAMPLES = 1000  # of a split, at most: accuracies and losses of an evaluation
 
 
 class Live:
@@ -107,10 +110,6 @@ def one_thread() -> Iterator[None]:
 _lock, _threads = threading.Lock(), {"users": 0, "before": 1}
 
 
-K = TypeVar("K", bound=Hashable)
-SIZE, PRODUCTS = 1024, 4  # of the product that gives the machine's rate, and how many in a round
-
-
 @dataclass(frozen=True)
 class Times(Generic[K]):
     """Seconds a step by fleet, (rounds,) each; in the same rounds the machine's rate, multiplications and additions a
@@ -180,9 +179,6 @@ def products(fleet: Fleet) -> float:
 def _wait(device: torch.device) -> None:
     if device.type == "cuda":
         torch.cuda.synchronize()
-
-
-EXAMPLES = 1000  # of a split, at most: accuracies and losses of an evaluation
 
 
 @torch_defaults()

@@ -16,6 +16,12 @@ from lab.models.layers import Norm
 from lab.spec import AdamTrapezoid, AdamWCosine, ConstantRate, Fit, RunSpec, replace
 
 FLOOR = 0.1  # of the peak rate, where the cosine ends
+EPSILON = 1e-8  # under Adam's and RMSprop's steps, as in torch
+RMS_MEMORY = 0.99  # as in torch; of squared gradients
+MOMENTS = {"sgd": (), "rmsprop": ("exp_avg_sq",), "adam": ("exp_avg", "exp_avg_sq")}  # what a rule remembers
+RULES, KEEPS = tuple(MOMENTS), ("best", "last")  # what a `ConstantRate` may have
+# Matrices in the reference code of the hypernetwork paper, which lets all matrices decay.
+REFERENCE_DECAYS = ("relative", "query.bias", "key.bias", "value.bias")
 
 
 def factor(step: int, recipe: object) -> float:
@@ -69,11 +75,6 @@ def cosine(step: int, recipe: AdamWCosine) -> float:
         return step / recipe.warmup
     into = (step - recipe.warmup) / max(1, recipe.steps - 2 * recipe.warmup)
     return FLOOR + (1 - FLOOR) * 0.5 * (1 + math.cos(math.pi * min(1.0, into)))
-
-
-EPSILON = 1e-8  # under Adam's and RMSprop's steps, as in torch
-RMS_MEMORY = 0.99  # as in torch; of squared gradients
-MOMENTS = {"sgd": (), "rmsprop": ("exp_avg_sq",), "adam": ("exp_avg", "exp_avg_sq")}  # what a rule remembers
 
 
 def descend(
@@ -244,11 +245,6 @@ class RunDescent(RunRates):
                 square = state["exp_avg_sq"].mul_(RMS_MEMORY).addcmul_(change, change, value=1 - RMS_MEMORY)
                 change = change / square.sqrt().add_(EPSILON)
             weight.addcmul_(rates.view(-1, *[1] * (weight.dim() - 1)), change, value=-1)
-
-
-RULES, KEEPS = tuple(MOMENTS), ("best", "last")  # what a `ConstantRate` may have
-# Matrices in the reference code of the hypernetwork paper, which lets all matrices decay.
-REFERENCE_DECAYS = ("relative", "query.bias", "key.bias", "value.bias")
 
 
 optimizer.register(AdamTrapezoid, lambda recipe, recipes, model: Adam(trainable(model), recipe.betas))

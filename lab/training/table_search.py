@@ -14,12 +14,11 @@ from lab.models.mlp import MLP, InputFunctions
 from lab.nonlinearity.spline import Spline
 from lab.seeds import stream
 from lab.spec import Knots, KnotTable, Part, Resolved, RunSpec, TwoLossSpec, replace
-from lab.training.episodes import LEARN, STARTS
-from lab.training.inner_task import learned_names, start_values, with_places
+from lab.training.inner_task import STARTS, check_learn, learned_names, start_values, with_places
 from lab.training.optimizers import RunRates
 from lab.training.rows import TableBatch, held_rows
 from lab.training.sequences import Order
-from lab.training.two_loss import Search, check_search, description, learns, searching
+from lab.training.two_loss import Search, search_class
 
 
 class TableSearch(Search):
@@ -29,9 +28,32 @@ class TableSearch(Search):
     model: MLP
     optimizer: RunRates
 
+    @staticmethod
+    def check(spec: TwoLossSpec) -> None:
+        check_learn(spec.learn, spec.model.layers)
+        if spec.start not in STARTS:
+            raise ArgumentError(f"unknown start {spec.start!r}; known: {', '.join(STARTS)}")
+        check_whole("models", spec.models)
+        check_whole("knots", spec.knots, 2)
+        if not 0 < spec.held_out < 1:
+            raise ArgumentError(f"held_out={spec.held_out}: give a fraction between 0 and 1")
+        splits = spec.task.split(spec.task_seed)
+        if missing := [name for name in spec.pool if name not in splits]:
+            raise ArgumentError(f"{spec.task.name} has no split {missing[0]!r}; choose one of {', '.join(splits)}")
+        recipe = replace(spec.recipe, keep="last", patience=None)
+        check_run(RunSpec(spec.task, spec.model, recipe, 0, (), spec.task_seed))
+
+    @staticmethod
+    def learns(spec: TwoLossSpec, name: str) -> bool:
+        return name.startswith("inputs" if spec.learn == "inputs" else "phi")
+
+    @staticmethod
+    def description(spec: TwoLossSpec) -> str:
+        return "search by two losses"
+
     def runs(self, given: Mapping[str, Resolved]) -> tuple[list[RunSpec], list[tuple[Resolved, ...]]]:
         spec = self.spec
-        check_search(spec)
+        self.check(spec)
         names = learned_names(spec.learn, spec.model.layers)
         count = spec.task.inputs if spec.learn == "inputs" else len(names)
         rows = start_values(spec.start, spec.seed, spec.knots, count, spec.low, spec.high).tolist()
@@ -111,35 +133,4 @@ class _Divided:
         return TableBatch(self.task, self.inputs[index], self.targets[index])
 
 
-searching.register(TwoLossSpec, TableSearch)
-
-
-@learns.register(TwoLossSpec)
-def _(spec: TwoLossSpec, name: str) -> bool:
-    return name.startswith("inputs" if spec.learn == "inputs" else "phi")
-
-
-@description.register(TwoLossSpec)
-def _(spec: TwoLossSpec) -> str:
-    return "search by two losses"
-
-
-@check_search.register(TwoLossSpec)
-def _(spec: TwoLossSpec) -> None:
-    if spec.learn not in LEARN:
-        raise ArgumentError(f"learn={spec.learn!r}; give {', '.join(LEARN)}")
-    if spec.start not in STARTS:
-        raise ArgumentError(f"unknown start {spec.start!r}; known: {', '.join(STARTS)}")
-    if spec.learn != "inputs" and spec.model.layers < 1:
-        raise ArgumentError(
-            "a model without hidden layers has no non-linearity to learn; give it layers, or learn inputs"
-        )
-    check_whole("models", spec.models)
-    check_whole("knots", spec.knots, 2)
-    if not 0 < spec.held_out < 1:
-        raise ArgumentError(f"held_out={spec.held_out}: give a fraction between 0 and 1")
-    splits = spec.task.split(spec.task_seed)
-    if missing := [name for name in spec.pool if name not in splits]:
-        raise ArgumentError(f"{spec.task.name} has no split {missing[0]!r}; choose one of {', '.join(splits)}")
-    recipe = replace(spec.recipe, keep="last", patience=None)
-    check_run(RunSpec(spec.task, spec.model, recipe, 0, (), spec.task_seed))
+search_class.register(TwoLossSpec, lambda spec: TableSearch)

@@ -26,6 +26,7 @@ from lab.training.sequences import Batch
 
 EVALUATED = 1 << 15  # tokens of a split in an evaluation
 CHUNK = 1 << 12  # of them in memory at once, a run
+REPLACED, RANDOM = 0.8, 0.1  # of the chosen tokens: by the mask, by any token
 
 
 @dataclass(frozen=True, eq=False)
@@ -131,9 +132,6 @@ def _(task: Text, spec: RunSpec) -> None:
         task.windows(name)
     if spec.recipe.batch is None:
         raise ArgumentError(f"batch=None: windows of {task.name} are drawn as they are needed; give their number")
-
-
-REPLACED, RANDOM = 0.8, 0.1  # of the chosen tokens: by the mask, by any token
 
 
 @register

@@ -61,6 +61,20 @@ class Search(Fleet):
         self.history = History(spec.models)
         self.search_loss: list[float] = []
 
+    @staticmethod
+    def check(spec: Any) -> None:
+        """Raise ArgumentError where a spec does not fit together."""
+
+    @staticmethod
+    def learns(spec: Any, name: str) -> bool:
+        """Whether a non-linearity of the model, by its name in `parts`, is searched for."""
+        return name in spec.learn
+
+    @staticmethod
+    def description(spec: Any) -> str:
+        """What the progress bar says of it."""
+        return f"search {' + '.join(spec.learn)}"
+
     @property
     def seeds(self) -> list[int]:
         """Those of the models: none that a stage-II run uses."""
@@ -182,49 +196,25 @@ def _differentiate(weights: Sequence[Tensor], knots: Sequence[Tensor], which: st
 
 
 @singledispatch
-def searching(spec: object, device: str, given: Mapping[str, Resolved]) -> Search:
-    """A search by two losses, before its first step. given: the non-linearities that are not searched for."""
+def search_class(spec: object) -> type[Any]:
+    """What searches by a spec: `Search` or one that has its methods; its `check`, `learns` and `description` are asked
+    before it is made, `search_class(spec)(spec, device, given)`."""
     raise ArgumentError(f"{type(spec).__name__} is no search by two losses")
-
-
-@singledispatch
-def learns(spec: object, name: str) -> bool:
-    """Whether a non-linearity of its model, by its name in `parts`, is searched for."""
-    raise ArgumentError(f"{type(spec).__name__} is no search by two losses")
-
-
-@singledispatch
-def description(spec: object) -> str:
-    """What the progress bar says of it."""
-    raise ArgumentError(f"{type(spec).__name__} is no search by two losses")
-
-
-@singledispatch
-def check_search(spec: object) -> None:
-    """Say what does not fit together before anything is built."""
-
-
-searching.register(SearchSpec, Search)
-
-
-@learns.register(SearchSpec)
-@learns.register(SharedSearch)
-def _(spec: SearchSpec | SharedSearch, name: str) -> bool:
-    return name in spec.learn
-
-
-@description.register(SearchSpec)
-def _(spec: SearchSpec) -> str:
-    return f"search {' + '.join(spec.learn)}"
 
 
 class Shared:
     """A search a task, around the same splines. What a loop and a store ask for is as in `Search`."""
 
-    def __init__(self, spec: SharedSearch, device: str = "cpu"):
+    learns = staticmethod(Search.learns)
+
+    def __init__(self, spec: SharedSearch, device: str = "cpu", given: Mapping[str, Resolved] | None = None):
+        """given: nothing; what is not searched for has its values in the spec."""
         self.spec, self.recipe = spec, spec.recipe
         # A task's models could have the seeds of another's: they differ in all else.
-        self.members = [Search(search, device, _given(search.model, search.learn)) for search in spec.searches]
+        self.members = []
+        for search in spec.searches:
+            others = {part: known for part, known in search.model.parts.items() if part not in search.learn}
+            self.members.append(Search(search, device, others))
         first = self.members[0]
         for other in self.members[1:]:
             for part, spline in other.splines.items():
@@ -239,6 +229,32 @@ class Shared:
     def over(self) -> bool:
         """Whether all steps are taken."""
         return self.step >= self.recipe.last
+
+    @staticmethod
+    def check(spec: SharedSearch) -> None:
+        if not spec.searches:
+            raise ArgumentError("searches=(): give one search a task")
+        first = spec.searches[0]
+        for search in spec.searches:
+            for name in ("learn", "low", "high", "knots", "start"):
+                if getattr(search, name) != getattr(first, name):
+                    raise ArgumentError(
+                        f"{name}={getattr(search, name)!r} for {search.task_name}, {getattr(first, name)!r} for"
+                        f" {first.task_name}: one function needs the same for all tasks"
+                    )
+            if search.recipe.last != first.recipe.last:
+                raise ArgumentError(
+                    f"{search.task_name} takes {search.recipe.last} steps, {first.task_name} {first.recipe.last}:"
+                    " give all tasks as many"
+                )
+            for part, known in search.model.parts.items():
+                if part not in search.learn and isinstance(known, (Learned, Shaped)):
+                    raise ArgumentError(f"{part} of {search.task_name} is learned by another search; give its values")
+            check_run(RunSpec(search.task, search.model, search.recipe, 0, (), search.task_seed))
+
+    @staticmethod
+    def description(spec: SharedSearch) -> str:
+        return f"search one {' + '.join(spec.learn)}"
 
     @property
     def died(self) -> np.ndarray:
@@ -290,38 +306,5 @@ class Shared:
         return {}
 
 
-def _given(model: Any, learn: tuple[str, ...]) -> dict[str, Resolved]:
-    return {part: cast(Resolved, known) for part, known in model.parts.items() if part not in learn}
-
-
-@searching.register(SharedSearch)
-def _(spec: SharedSearch, device: str, given: Mapping[str, Resolved]) -> Shared:
-    return Shared(spec, device)
-
-
-@description.register(SharedSearch)
-def _(spec: SharedSearch) -> str:
-    return f"search one {' + '.join(spec.learn)}"
-
-
-@check_search.register(SharedSearch)
-def _(spec: SharedSearch) -> None:
-    if not spec.searches:
-        raise ArgumentError("searches=(): give one search a task")
-    first = spec.searches[0]
-    for search in spec.searches:
-        for name in ("learn", "low", "high", "knots", "start"):
-            if getattr(search, name) != getattr(first, name):
-                raise ArgumentError(
-                    f"{name}={getattr(search, name)!r} for {search.task_name}, {getattr(first, name)!r} for"
-                    f" {first.task_name}: one function needs the same for all tasks"
-                )
-        if search.recipe.last != first.recipe.last:
-            raise ArgumentError(
-                f"{search.task_name} takes {search.recipe.last} steps, {first.task_name} {first.recipe.last}:"
-                " give all tasks as many"
-            )
-        for part, known in search.model.parts.items():
-            if part not in search.learn and isinstance(known, (Learned, Shaped)):
-                raise ArgumentError(f"{part} of {search.task_name} is learned by another search; give its values")
-        check_run(RunSpec(search.task, search.model, search.recipe, 0, (), search.task_seed))
+search_class.register(SearchSpec, lambda spec: Search)
+search_class.register(SharedSearch, lambda spec: Shared)

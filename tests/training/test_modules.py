@@ -16,10 +16,10 @@ from lab.nonlinearity.formula import interpolate
 from lab.own.search import known, recipe_of, task
 from lab.spec import UNCHANGED, Knots, RunSpec, replace
 from lab.training.fleet import train
-from lab.training.modules.fleet import ModuleFleet
+from lab.training.modules.fleet import ModuleFleet, ModulesSearched
 from lab.training.optimizers import factor
 from lab.training.sequences import Order
-from lab.training.two_loss import search, searching
+from lab.training.two_loss import search
 from tests.training import own
 
 WAVE = Knots(-3.0, 3.0, tuple(np.sin(np.linspace(-3, 3, 31)).tolist()))
@@ -291,7 +291,7 @@ def test_a_resumed_search_finds_the_same_bits():
     data = own.images()
     _, spec = known(data, own.norms, nn.GELU, "model", "loop")
     spec = lab.spec.ModuleSearch(task(data), spec, recipe_of(12, 0.01, batch=32), 2)
-    whole, half, resumed = (searching(spec, "cpu", {}) for _ in range(3))
+    whole, half, resumed = (ModulesSearched(spec) for _ in range(3))
     search(whole)
     search(half, lambda state: state.step < 5)
     resumed.restore({name: tensor.clone() for name, tensor in half.state().items()})

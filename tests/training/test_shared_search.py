@@ -22,7 +22,7 @@ from lab.spec import (
     to_json,
 )
 from lab.store import Store
-from lab.training.two_loss import Search, Shared, check_search, search
+from lab.training.two_loss import Search, Shared, search
 from tests.training.making import through_a_file
 
 RECIPE = AdamTrapezoid(steps=6, rate=0.01, batch=32, every=3)
@@ -100,6 +100,6 @@ def test_what_is_found_is_kept_and_trained_with_on_each_task(tmp_path):
 )
 def test_tasks_that_cannot_share_are_refused(other, said):
     with pytest.raises(ArgumentError, match=said):
-        check_search(SharedSearch((one(), other)))
+        Shared.check(SharedSearch((one(), other)))
     with pytest.raises(ArgumentError, match="give one search a task"):
-        check_search(SharedSearch(()))
+        Shared.check(SharedSearch(()))

@@ -32,7 +32,7 @@ from lab.spec import (
 from lab.tasks import Collage, Images, Operation, Tabular
 from lab.tasks.operation import ALL
 from lab.tasks.table import TableTask
-from lab.training.episodes import LEARN
+from lab.training.inner_task import LEARN
 
 METHODS = RELU, LEARNED = "ReLU", "learned"
 ADDITION = Operation("a+b", modulus=27)  # Figure 11

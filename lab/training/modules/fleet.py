@@ -27,7 +27,7 @@ from lab.training.inner_task import Functions, InnerTask, check_task, inner_task
 from lab.training.modules.maker import Maker
 from lab.training.modules.side_by_side import WAYS, DataOfRuns, Drawn, Examples, SideBySide, known_by, on_device
 from lab.training.optimizers import RunAdamW, RunRates, trainable
-from lab.training.two_loss import Search, check_search, description, learns, searching
+from lab.training.two_loss import Search, search_class
 
 OPTIMIZERS, SCHEDULES = ("adam", "adamw", "sgd"), ("trapezoid", "cosine", "constant")
 PRECISIONS = ("float32", "bfloat16")
@@ -37,6 +37,7 @@ OF = {  # settings that not all have: of what, and of which
     "warmup": ("schedule", ("trapezoid", "cosine")),
     "cooldown": ("schedule", ("trapezoid",)),
 }
+INSTEAD = "by='two_loss' needs none of this"
 
 
 class ModuleFleet(Fleet):
@@ -152,6 +153,27 @@ def _(recipe: Fit, spec: RunSpec) -> None:
 class ModulesSearched(Search, ModuleFleet):
     """M models of the user's around one learnable function."""
 
+    @staticmethod
+    def check(spec: ModuleSearch) -> None:
+        check_whole("models", spec.models)
+        check_whole("knots", spec.knots, 2)
+        check_number("spline_rate", spec.spline_rate, 0)
+        check_choice("start", spec.start, ("zero", *NAMES))
+        data = remembered(spec.task)
+        if "search" not in data.rows:
+            raise ArgumentError(
+                f"{data.name} has no split 'search', whose examples the function follows; it has {', '.join(data.rows)}"
+            )
+        check_run(RunSpec(spec.task, spec.model, spec.recipe, 0, (), spec.task_seed))
+
+    @staticmethod
+    def learns(spec: ModuleSearch, name: str) -> bool:
+        return name == "phi"
+
+    @staticmethod
+    def description(spec: ModuleSearch) -> str:
+        return "search by two losses"
+
     def runs(self, given: Mapping[str, Resolved]) -> tuple[list[RunSpec], list[tuple[Resolved, ...]]]:
         spec = cast(ModuleSearch, self.spec)
         start = start_of(spec)
@@ -192,34 +214,7 @@ def start_of(spec: ModuleSearch) -> Knots:
     return Knots(spec.low, spec.high, tuple(begun.values.tolist()))
 
 
-searching.register(ModuleSearch, ModulesSearched)
-
-
-@learns.register(ModuleSearch)
-def _(spec: ModuleSearch, name: str) -> bool:
-    return name == "phi"
-
-
-@description.register(ModuleSearch)
-def _(spec: ModuleSearch) -> str:
-    return "search by two losses"
-
-
-@check_search.register(ModuleSearch)
-def _(spec: ModuleSearch) -> None:
-    check_whole("models", spec.models)
-    check_whole("knots", spec.knots, 2)
-    check_number("spline_rate", spec.spline_rate, 0)
-    check_choice("start", spec.start, ("zero", *NAMES))
-    data = remembered(spec.task)
-    if "search" not in data.rows:
-        raise ArgumentError(
-            f"{data.name} has no split 'search', whose examples the function follows; it has {', '.join(data.rows)}"
-        )
-    check_run(RunSpec(spec.task, spec.model, spec.recipe, 0, (), spec.task_seed))
-
-
-INSTEAD = "by='two_loss' needs none of this"
+search_class.register(ModuleSearch, lambda spec: ModulesSearched)
 
 
 class ModuleInnerTask(InnerTask):

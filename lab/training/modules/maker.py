@@ -23,6 +23,12 @@ from lab.probes.reading import evaluating, positioned
 from lab.spec import ModuleSpec
 from lab.training.fleet import torch_defaults
 
+SAID = 200  # characters of an error of the user's code in a message
+FEW, SEVERAL = 3, 32  # examples that measures are tried on: the first, and one of each class
+READS = "give X in the shape and type that it reads"
+SIDES = ("outputs", "targets")
+CLOSE, CLOSE_HALF = 1e-3, 2e-2  # of the largest answer: what rounding makes of it
+
 
 def parts_in_evaluation(net: nn.Module) -> dict[str, nn.Module]:
     """The parts of a model in training mode that are in evaluation mode, by their names."""
@@ -104,13 +110,6 @@ def notes_of(net: nn.Module, places: list[Place], call: Callable, inputs: Inputs
     if silent:
         notes.append(f"the model does not call {listed(silent)}: with another function there, nothing changes")
     return notes, len(silent) < len(places)
-
-
-SAID = 200  # characters of an error of the user's code in a message
-FEW, SEVERAL = 3, 32  # examples that measures are tried on: the first, and one of each class
-READS = "give X in the shape and type that it reads"
-SIDES = ("outputs", "targets")
-CLOSE, CLOSE_HALF = 1e-3, 2e-2  # of the largest answer: what rounding makes of it
 
 
 @dataclass(frozen=True, eq=False)

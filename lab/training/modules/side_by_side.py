@@ -35,6 +35,8 @@ MOST = 256  # runs of a fleet
 TOLERANCE = 1e-3
 Instead = Mapping[int, Tensor]
 Noise = tuple[Sequence[int], int]  # seeds of the runs, and the step: what decides dropout
+CHUNK = 2**24  # numbers of inputs that an evaluation has in memory at once, all runs together
+TRAINED = ("train", "search")  # a run trains on both: the second is held out from searches alone
 
 
 class SideBySide(nn.Module):
@@ -266,10 +268,6 @@ def _drawing(noise: Noise, run: int, device: torch.device) -> Iterator[None]:
     with torch.random.fork_rng(devices=[device] if device.type == "cuda" else []):
         torch.manual_seed(stream(noise[0][run], "noise", noise[1]))
         yield
-
-
-CHUNK = 2**24  # numbers of inputs that an evaluation has in memory at once, all runs together
-TRAINED = ("train", "search")  # a run trains on both: the second is held out from searches alone
 
 
 @dataclass(frozen=True, eq=False)

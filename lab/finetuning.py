@@ -14,8 +14,7 @@ from lab.data.sentences import Labelled
 from lab.errors import ArgumentError, LabError, check_choice, check_type, check_whole, shown
 from lab.estimates import Estimate, mean
 from lab.jobs.job import work
-from lab.run import MOST_SEEDS, Run, Stored, complete
-from lab.run_list import RunList
+from lab.run import MOST_SEEDS, Run, RunList, Stored, complete
 from lab.spec import TUNINGS, FineTuning, RunSpec, Tuning, key
 from lab.statistics import INTERVAL, LEVEL
 from lab.store import SHIPPED, Store, as_store

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, TypeGuard
+from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeGuard, TypeVar, overload
 
 import numpy as np
 from torch import Tensor, nn
@@ -15,7 +15,6 @@ from lab import engine
 from lab.devices import choose_device
 from lab.errors import ArgumentError, LabError, check_type, shown
 from lab.progress import Progress
-from lab.run_list import RunList
 from lab.spec import RunSpec, key, to_json
 from lab.store import Spec, Store, as_store
 from lab.training.fleet import restored
@@ -24,8 +23,44 @@ if TYPE_CHECKING:
     import pandas as pd
     from distributed import Client
 
+R = TypeVar("R")
 MOST_SEEDS, MOST_SEED, MOST_WIDTH = 10_000, 2**32 - 1, 2**16  # of one call; of the generators; that memory holds
 MUCH = 0.05  # of a function's inputs beyond its knots: a larger share is said
+
+
+class NoRunError(ArgumentError, IndexError):
+    """There is no run of that number. It is an IndexError, too, by which Python knows where a sequence ends."""
+
+
+class RunList(Sequence[R]):
+    """Runs in a row, of one class; a slice is a list of them, too."""
+
+    of: ClassVar[type]  # the class
+    named: ClassVar[str]  # how messages call it
+
+    def __init__(self, runs: Sequence[R]):
+        if isinstance(runs, str) or not isinstance(runs, Iterable):
+            raise ArgumentError(f"runs={shown(runs)}: give a list of {self.named}")
+        self._runs: list[R] = [check_type("runs", run, self.of, f"a list of {self.named}") for run in runs]
+
+    def __len__(self) -> int:
+        return len(self._runs)
+
+    @overload
+    def __getitem__(self, index: int) -> R: ...
+    @overload
+    def __getitem__(self, index: slice) -> Self: ...
+    def __getitem__(self, index):
+        if isinstance(index, slice):
+            return type(self)(self._runs[index])
+        try:
+            return self._runs[index]
+        except (IndexError, TypeError) as error:
+            few = f"0 to {len(self) - 1}" if len(self) else "there are no runs"
+            raise NoRunError(f"index={shown(index)}: give the number of a run, {few}") from error
+
+    def __iter__(self) -> Iterator[R]:
+        return iter(self._runs)
 
 
 @dataclass(frozen=True, eq=False)

@@ -7,18 +7,21 @@ import pytest
 from scipy import stats
 
 from lab import estimates
-from lab.correlations import apart, correlation, rank_correlation
 from lab.estimates import (
     FEW,
+    apart,
     compare,
+    correlation,
+    count_ratio,
     crossed,
     exact,
     mean,
     nested,
     pooled_means,
+    proportion,
+    rank_correlation,
     spread_ratio,
 )
-from lab.proportions import count_ratio, proportion
 
 LEVELS = (0.8, 0.95, 1 - 0.05 / 8)
 DRAWS = 600

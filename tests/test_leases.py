@@ -11,8 +11,8 @@ import pytest
 
 from lab import engine
 from lab.errors import LabError
+from lab.files import lock
 from lab.jobs.job import Job, perform
-from lab.locks import lock
 from lab.spec import key
 from lab.store import Store
 from lab.store import leases as module
@@ -189,7 +189,7 @@ def test_a_lease_that_cannot_be_read_counts_as_none_and_is_swept(tmp_path, conte
 
 
 def test_without_locks_everybody_trains(tmp_path, monkeypatch):
-    monkeypatch.setattr("lab.locks.fcntl", None)
+    monkeypatch.setattr("lab.files.fcntl", None)
     store = Store(tmp_path)
     with store.lease(RUNS) as first, store.lease(RUNS) as second:
         assert first and second and store.leases() == []

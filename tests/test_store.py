@@ -15,6 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from lab.errors import ArgumentError, LabError
+from lab.files import temporary
 from lab.run import Run
 from lab.spec import (
     AdamTrapezoid,
@@ -30,7 +31,6 @@ from lab.spec import (
 )
 from lab.store import SHIPPED, DamagedError, Store
 from lab.tasks import Sraven
-from lab.temporary import temporary
 
 RUN = RunSpec("memorize", ModelSpec(layers=1, width=8), AdamTrapezoid(steps=6, rate=0.003, batch=8), seed=0)
 SEARCH = SearchSpec("memorize", ModelSpec(layers=1, width=8), AdamTrapezoid(steps=6, rate=0.003, batch=8))

@@ -9,7 +9,7 @@ import tarfile
 import pytest
 import torch
 
-from lab import doctor, temporary
+from lab import doctor, files
 from lab.cli import main
 from lab.cli.console import writable
 from lab.data import download
@@ -46,14 +46,14 @@ def test_a_link_stays_a_link_and_a_device_is_written_to(tmp_path):
     assert link.is_symlink() and torch.equal(Spline.load(real).values, PHI.values)
     PHI.save(os.devnull)
     with pytest.raises(IsADirectoryError):
-        temporary.put(tmp_path, b"")
+        files.put(tmp_path, b"")
 
 
 def test_a_rename_is_put_on_the_disk(tmp_path, monkeypatch):
     """The folder is synced after the file has its name: else a power cut may take back what was reported as kept."""
-    deeds, sync = [], temporary.sync
-    monkeypatch.setattr(temporary, "sync", lambda folder: deeds.append((folder, (folder / "a").read_bytes())))
-    temporary.put(tmp_path / "a", b"1")
+    deeds, sync = [], files.sync
+    monkeypatch.setattr(files, "sync", lambda folder: deeds.append((folder, (folder / "a").read_bytes())))
+    files.put(tmp_path / "a", b"1")
     assert deeds == [(tmp_path, b"1")]
     sync(tmp_path / "nowhere")  # where folders cannot be synced, the file is there all the same
 

@@ -67,7 +67,7 @@ def figure(
     seeds: runs of each configuration; tasks: show only these of the entry's. Default: the entry's own number, and all
         tasks (of shipped results, all that they have).
     force: train again even what the store has. An interrupted call continues when it is repeated, with `force` or not:
-        what it had forgotten stays marked in the store (`lab.store.forced`) until all of it is trained.
+        what it had forgotten stays marked in the store (`Store.force`) until all of it is trained.
     shipped: take results that the store lacks from data/results, if they are there. The provenance says so. Where some
         tasks are shipped and others not, naming them all trains the others and draws them together.
     cluster: a `distributed.Client`, or what `lab figure --cluster` takes; its workers train, and must see the store.

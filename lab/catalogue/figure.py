@@ -18,12 +18,11 @@ import pandas as pd
 
 from lab.catalogue import export
 from lab.errors import ArgumentError, LabError, check_flag, check_path
-from lab.locks import exclusive
+from lab.files import abandoned, exclusive, temporary, write
 from lab.nonlinearity.document import checksum
 from lab.papers.entry import Entry
 from lab.plots import go
 from lab.plots.caption import captioned, counted, reading, true_minus
-from lab.temporary import abandoned, temporary, write
 
 PACKED = ".gz"
 ENDINGS = (".csv", f".csv{PACKED}")

@@ -13,8 +13,8 @@ from types import ModuleType
 from typing import TYPE_CHECKING
 
 import lab.papers
-from lab import environment
 from lab.errors import ArgumentError, LabError, listed, shown
+from lab.files import user_folder
 
 if TYPE_CHECKING:  # torch alone takes seconds, and names need none
     from lab.papers.entry import Entry
@@ -32,7 +32,7 @@ PAPERS = {
 def papers() -> dict[str, str]:
     """Papers and their titles, in their order: the lab's, then the user's, which are folders of LAB_PAPERS with an
     `__init__.py` whose docstring is the title."""
-    folder = environment.folder("LAB_PAPERS")
+    folder = user_folder("LAB_PAPERS")
     if folder is None or not folder.is_dir():
         return PAPERS
     inits = {path.parent.name: path for path in sorted(folder.absolute().glob("*/__init__.py"))}

@@ -16,12 +16,12 @@ import torch
 from lab.catalogue import registry
 from lab.catalogue.figure import Figure, digests_of, draw, find_table, pack, read_facts, read_table, sealed, settings
 from lab.errors import LabError
+from lab.files import put
 from lab.nonlinearity.spline import Spline
 from lab.papers.entry import Entry, Planned
 from lab.papers.tables import curves
 from lab.spec import RunSpec, key, needs
 from lab.store import SHIPPED, Store
-from lab.temporary import put
 from lab.versions import ARITHMETIC
 
 RESULTS = Path(__file__).parents[2] / "data" / "results"

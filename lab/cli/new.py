@@ -184,9 +184,9 @@ class New:
         print(f"Next: {self._next(folder, paper, section)}")
 
     def _folder(self) -> Path:
-        from lab.environment import folder
+        from lab.files import user_folder
 
-        chosen = self.papers or folder("LAB_PAPERS")
+        chosen = self.papers or user_folder("LAB_PAPERS")
         if chosen is None:
             raise ArgumentError("say where your papers live: --papers DIR, or LAB_PAPERS in the environment")
         return chosen.expanduser().absolute()
@@ -219,7 +219,7 @@ def _notebook() -> str:
 
 
 def _write(path: Path, text: str) -> None:
-    from lab.temporary import put
+    from lab.files import put
 
     try:
         path.parent.mkdir(parents=True, exist_ok=True)

@@ -12,8 +12,8 @@ import tyro
 
 from lab.cli.console import Device, ScaleName, default, writable
 from lab.errors import ArgumentError, LabError
+from lab.files import put
 from lab.scale import SCALES, check_scale
-from lab.temporary import put
 
 TASK = (
     "An algorithmic task: memorize, addmod, add, addreversed, mano, haystack, copy or parentheses; a text: shakespeare"

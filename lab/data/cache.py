@@ -15,10 +15,9 @@ from pathlib import Path
 
 import numpy as np
 
-from lab import environment
 from lab.data import convert
 from lab.errors import LabError
-from lab.temporary import abandoned, temporary
+from lab.files import abandoned, temporary, user_folder
 
 CHECKOUT = Path(__file__).parents[2]
 NOTES = ("origin", "digest")  # in a file of the cache, beside the arrays
@@ -26,7 +25,7 @@ NOTES = ("origin", "digest")  # in a file of the cache, beside the arrays
 
 def folder() -> Path:
     """LAB_CACHE, `data/cache` of the checkout, or `~/.cache/lab/data`; it need not be there."""
-    if given := environment.folder("LAB_CACHE"):
+    if given := user_folder("LAB_CACHE"):
         return given.absolute()
     here = (CHECKOUT / "pyproject.toml").is_file()
     return (CHECKOUT / "data" / "cache" if here else Path.home() / ".cache/lab/data").absolute()

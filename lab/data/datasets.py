@@ -18,13 +18,13 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
-from lab import environment
 from lab.data import cache, convert, texts
 from lab.data.catalogue import BENCHMARK, CATALOGUE
 from lab.data.dataset import Dataset
 from lab.data.download import Files, SourceError, short, unpacked
 from lab.data.shape import Arrays
 from lab.errors import ArgumentError, LabError, listed, shown
+from lab.files import user_folder
 
 SHIPPED = cache.CHECKOUT / "data" / "samples"
 MOST_NAMED = 6  # files of a set that a message lists
@@ -280,7 +280,7 @@ def candidates(known: Dataset) -> Iterator[tuple[list[Path], Callable[[Files], A
 
 def _folders() -> Iterator[dict[str, Path]]:
     """The files of LAB_DATA and of each folder in it: paths by name, without .gz."""
-    top = environment.folder("LAB_DATA")
+    top = user_folder("LAB_DATA")
     if not top:
         return
     if not top.is_dir():

@@ -22,7 +22,7 @@ from urllib.parse import unquote, urldefrag, urljoin, urlsplit
 from urllib.request import url2pathname
 
 from lab.errors import LabError
-from lab.temporary import put
+from lab.files import put
 
 Files = Mapping[str, bytes]
 PIECE = 1 << 16  # bytes

@@ -11,7 +11,7 @@ import json
 from pathlib import Path
 
 from lab.errors import ArgumentError, LabError, check_type, shortened, shown
-from lab.temporary import put
+from lab.files import put
 
 SCHEMA = 1  # raise it when a lab of today would misread a file of tomorrow
 

@@ -14,8 +14,8 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from pathlib import Path
 
-from lab import environment
 from lab.errors import ArgumentError, LabError, absolute_path, check_flag, check_type, listed, shortened, shown
+from lab.files import user_folder
 from lab.nonlinearity import document
 from lab.nonlinearity.spline import Spline, check_finite, check_single
 from lab.store import Store
@@ -120,7 +120,7 @@ def zoo_files(folder: str | Path | None = None) -> dict[str, Path]:
         try:
             home = own_folder()
         except LabError:
-            if environment.folder("LAB_ZOO"):
+            if user_folder("LAB_ZOO"):
                 raise
             return files  # a store that cannot be had hides no shipped function
     return files | {f"{MINE}/{name}": path for name, path in _named(home, "*.json", "*/*.json").items()}
@@ -131,7 +131,7 @@ def own_folder() -> Path:
 
     With a store in a bucket it is in the folder that is the store without LAB_STORE: functions are files.
     """
-    return environment.folder("LAB_ZOO") or Store().local_folder / "zoo"
+    return user_folder("LAB_ZOO") or Store().local_folder / "zoo"
 
 
 def keep(name: str, phi: Spline, facts: dict, folder: str | Path | None = None, replace: bool = False) -> str:

@@ -7,9 +7,9 @@ import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
+from lab.files import abandoned as abandoned_folders
+from lab.files import is_temporary
 from lab.store import checkpoints, leases, objects, results
-from lab.temporary import abandoned as abandoned_folders
-from lab.temporary import is_temporary
 
 RESULTS = ("searches", "runs")
 FOLDERS = (*RESULTS, "checkpoints", "forced", "leases")

@@ -1,7 +1,7 @@
 """Leases: which process trains what, so that another one that wants the same does other work, or waits.
 
 A lease is a file with the process, its host, the time and the keys of the specs that it trains. Its process holds a
-lock on it (`lab.locks`), which ends with the process, and gives it a new time every few seconds. It counts for as
+lock on it (`lab.files`), which ends with the process, and gives it a new time every few seconds. It counts for as
 long as both are so: a process that was killed has no lock, one that was stopped has no pulse. Leases save work and
 decide nothing: results are whole without them, and two processes that train the same write the same. So whoever cannot
 have one, on a full disk or a system without locks, trains without. A bucket has its own (`bucket_leases`).
@@ -21,7 +21,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from threading import Event, Thread
 
-from lab.locks import exclusive, lock, locked
+from lab.files import exclusive, lock, locked
 from lab.store import bucket_leases, objects
 
 NAME = re.compile(r"[0-9a-f]{16}\.(json|new)")

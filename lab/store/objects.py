@@ -16,7 +16,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from lab import temporary
+from lab import files
 from lab.errors import ArgumentError, LabError, shown
 
 UNFINISHED = 3600.0  # seconds after which nobody is still writing a result's files
@@ -79,7 +79,7 @@ def refusals() -> tuple[type[Exception], ...]:
 def put(path: Any, data: bytes) -> None:
     """Write an object or a file, in place of the one before: whole, or not at all."""
     if not in_bucket(path):
-        temporary.put(path, data)
+        files.put(path, data)
         return
     path.fs.pipe_file(path.path, data)
 

@@ -17,9 +17,9 @@ from safetensors.torch import save as save_tensors
 from torch import Tensor
 
 from lab.errors import LabError
+from lab.files import sync, temporary, write
 from lab.spec import from_json, key, to_json
 from lab.store import objects
-from lab.temporary import sync, temporary, write
 
 FILES = ("spec.json", "history.npz", "weights.safetensors")
 KEY = re.compile("[0-9a-f]{64}")

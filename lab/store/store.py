@@ -8,24 +8,27 @@ never written.
 from __future__ import annotations
 
 import copy
+import errno
+import hashlib
 import json
 import os
+import secrets
 import sys
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager, suppress
 from pathlib import Path
 from typing import cast
 
 import numpy as np
 from torch import Tensor
 
-from lab import environment
 from lab.errors import ArgumentError, LabError, check_path, check_type, shown
-from lab.spec import from_json, is_search, key
-from lab.store import checkpoints, contents, forced, objects, results
+from lab.files import check_no_file, temporary, user_folder, write
+from lab.spec import from_json, is_search, key, needs
+from lab.store import checkpoints, contents, leases, objects, results
 from lab.store.checkpoints import Spec
 from lab.store.results import DamagedError
-from lab.store.training import Training
 from lab.versions import ARITHMETIC
 
 CHECKOUT = Path(__file__).parents[2]
@@ -38,7 +41,7 @@ class MixedRevisionsError(LabError):
     """Results of two revisions of the lab's arithmetic (`lab.versions.ARITHMETIC`) are asked for together."""
 
 
-class Store(Training):
+class Store:
     """Results by spec. folder: `LAB_STORE`, or `data/store` of the checkout, or else `~/.cache/lab/store`; a URL, such
     as s3://bucket/folder, names a place in a bucket (`lab.store.objects`).
 
@@ -52,9 +55,9 @@ class Store(Training):
             self.folder = objects.opened(url)
         else:
             given = None if folder is None else check_path("folder", folder)
-            self.folder = (given or environment.folder("LAB_STORE") or _default_folder()).absolute()
+            self.folder = (given or user_folder("LAB_STORE") or _default_folder()).absolute()
             if given:
-                environment.check_no_file(self.folder, f"the store {folder} (LAB_STORE names another)")
+                check_no_file(self.folder, f"the store {folder} (LAB_STORE names another)")
         self.shipped, self._advice = None if shipped is None else _shipped_store(shipped), ADVICE
 
     @property
@@ -198,21 +201,33 @@ class Store(Training):
                 results.remove(self.path(spec))
 
     def force(self, specs: Iterable[Spec]) -> bool:
-        """Forget these results, unless an earlier call did and not all are back: True, and training goes on there."""
+        """Forget these results, unless an earlier call did and not all are back: True, and training goes on there.
+
+        A marker says that all of them have been forgotten, so that an interrupted call can go on: whatever of them is
+        in the store was trained after that. A call with another set (another figure, scale or number of seeds) has a
+        marker of its own, and a damaged one is none.
+        """
         specs = set(specs)
-        folder, keys = self.folder / "forced", [key(spec) for spec in specs]
-        if forced.is_marked(folder, keys) and not all(map(self._finished, specs)):
-            return True
+        marker, content = self._forced(specs)
+        with suppress(OSError):
+            if marker.read_bytes() == content and not all(map(self._finished, specs)):
+                return True
         with self._writing():
-            forced.unmark(folder, keys)
+            objects.remove(marker)
             self.forget(specs)
-            forced.mark(folder, keys)
+            objects.put(marker, content)
         return False
 
     def end_force(self, specs: Iterable[Spec]) -> None:
         """Say that all of these results are back: the next `force` forgets them again."""
         with self._writing():
-            forced.unmark(self.folder / "forced", [key(spec) for spec in set(specs)])
+            objects.remove(self._forced(specs)[0])
+
+    def _forced(self, specs: Iterable[Spec]) -> tuple[Path, bytes]:
+        """The marker of these results, and what stands in it."""
+        keys = sorted(set(map(key, specs)))
+        name = hashlib.sha256("\n".join(keys).encode()).hexdigest()
+        return self.folder / "forced" / name, json.dumps({"keys": keys}).encode()
 
     def results(self) -> Iterator[Path]:
         """Folders of all results, finished or not."""
@@ -264,6 +279,90 @@ class Store(Training):
                 contents.remove(path)
         return [str(path.relative_to(self.folder)) for path in left]
 
+    def check_writable(self) -> None:
+        """Raise LabError where nothing can be written; to be asked before hours of training."""
+        if objects.in_bucket(self.folder):
+            with self.marker():
+                return
+        for kind in ("searches", "runs", "checkpoints"):
+            with self._writing(), temporary(self.folder / kind) as folder:
+                write(folder / "test", b"test")
+
+    @contextmanager
+    def marker(self) -> Iterator[str]:
+        """A mark by which another machine knows this store again, within the block."""
+        name = f"marker-{secrets.token_hex(8)}"
+        with self._writing():
+            objects.put(self.folder / name, b"")
+        try:
+            yield name
+        finally:
+            with self._writing():
+                objects.remove(self.folder / name)
+
+    def has_marker(self, name: str) -> bool:
+        """Whether that mark is visible here."""
+        with self._reading():
+            return objects.is_there(self.folder / name)
+
+    def keep_checkpoint(self, specs: Sequence[Spec], tensors: dict[str, Tensor]) -> None:
+        """Write the state of a fleet in training, in place of the state before."""
+        with self._writing():
+            checkpoints.keep(self._checkpoint(specs), specs, tensors)
+
+    def checkpoint(self, specs: Sequence[Spec]) -> dict[str, Tensor] | None:
+        """The last state of this fleet, or None. A damaged one counts as none: training then starts over."""
+        with self._reading():
+            return checkpoints.load(self._checkpoint(specs))
+
+    def checkpoints(self) -> Iterator[tuple[Spec, ...]]:
+        """The specs of each fleet that has a state here."""
+        with self._reading():
+            yield from filter(None, map(checkpoints.members, contents.states(self.folder)))
+
+    def drop_checkpoint(self, specs: Sequence[Spec]) -> None:
+        """Remove the state of a fleet that is finished."""
+        with self._writing():
+            objects.remove(self._checkpoint(specs))
+
+    def drop_needless(self) -> None:
+        """Remove states of fleets whose results are there: a kill came after the last of them."""
+        for members in self.checkpoints():
+            if all(map(self.has, members)):
+                self.drop_checkpoint(members)
+
+    def lease(self, specs: Iterable[Spec]) -> AbstractContextManager[bool]:
+        """Within the block, other processes know that this one trains these specs; False where another one does."""
+        return leases.lease(self.folder / "leases", map(key, specs))
+
+    def free(self, specs: Iterable[Spec]) -> list[Spec]:
+        """Those that no process trains, and whose searches are there or among them. `specs` has searches first."""
+        taken = {name for lease in self.leases() for name in lease.keys}
+        free: dict[Spec, None] = {}
+        for spec in specs:
+            if key(spec) not in taken and all(need in free or self.has(need) for need in needs(spec)):
+                free[spec] = None
+        return list(free)
+
+    def holder(self, specs: Iterable[Spec]) -> str:
+        """A process that trains one of these, in words."""
+        names = set(map(key, specs))
+        return next((lease.holder for lease in self.leases() if lease.keys & names), "another process")
+
+    def leases(self) -> list[leases.Lease]:
+        """Who trains what at this moment."""
+        with self._reading():
+            return leases.leases(self.folder / "leases")
+
+    def _checkpoint(self, specs: Sequence[Spec]) -> Path:
+        return self.folder / "checkpoints" / checkpoints.name_of(specs)
+
+    def _writing(self) -> AbstractContextManager[None]:
+        return _accessing(self.folder, "written", ". What was finished before is kept")
+
+    def _reading(self) -> AbstractContextManager[None]:
+        return _accessing(self.folder, "read")
+
     def _is_needless(self, state: Path) -> bool:
         """Whether a state is damaged, or its fleet is finished. That of another version of the lab is neither."""
         members = checkpoints.members(state)
@@ -285,6 +384,23 @@ class Store(Training):
             raise LabError(f"{folder.parent.name}/{folder.name} is not in the store {self.folder}; train it first")
         with self._reading():
             return results.check(folder, self._advice)
+
+
+@contextmanager
+def _accessing(folder: Path, deed: str, rest: str = "") -> Iterator[None]:
+    """Say in one line what the disk refuses."""
+    try:
+        yield
+    except OSError as error:
+        what, advice = f"cannot be {deed} ({error.strerror or error})", "fix that"
+        if error.errno in (errno.ENOSPC, errno.EDQUOT):
+            what, advice = "is full", "free space there"
+        raise LabError(f"the store {folder} {what}; {advice}, or name another folder with LAB_STORE{rest}") from error
+    except objects.refusals() as error:
+        line = str(error).partition("\n")[0]
+        raise LabError(
+            f"the store {folder} cannot be {deed} ({line}); fix that, or name another folder with LAB_STORE{rest}"
+        ) from error
 
 
 def as_store(store: Store | None, shipped: str | Path | None = None) -> Store:

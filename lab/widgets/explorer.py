@@ -25,7 +25,7 @@ from IPython.core.getipython import get_ipython
 from IPython.display import display
 from traitlets import Unicode
 
-from lab import temporary
+from lab import files
 from lab.errors import ArgumentError, LabError, absolute_path, listed, shown
 from lab.plots.page import CELL
 from lab.widgets import pages
@@ -326,7 +326,7 @@ class Explorer(widgets.VBox):
         with self.lock:
             page = self.page()
         try:
-            temporary.put(path, page.encode())
+            files.put(path, page.encode())
         except OSError as error:
             raise LabError(f"cannot write {shown(str(path))} ({error.strerror}); name another file") from error
         return path

@@ -10,6 +10,7 @@ from typing import Any
 
 import pandas as pd
 
+from lab.estimates import count_ratio, proportion
 from lab.papers.claims import Claim, Verdict, absent, all_of
 from lab.papers.entry import Entry
 from lab.papers.hypernetwork.settings import ONE
@@ -20,7 +21,6 @@ from lab.plots.caption import set_reading
 from lab.plots.lines import line, points, whiskers
 from lab.plots.panels import grid
 from lab.plots.style import BLACK, BLUE, GREY, INK, ORANGE, SEQUENCE, SIZE, TEMPLATE
-from lab.proportions import count_ratio, proportion
 from lab.tasks import Sraven
 from lab.tasks.counts import count_problems, count_tasks, estimate_ambiguity
 

@@ -16,7 +16,7 @@ import numpy as np
 import pandas as pd
 from torch import Tensor
 
-from lab.correlations import rank_correlation
+from lab.estimates import rank_correlation
 from lab.papers.claims import Claim, Verdict, on_every_reading
 from lab.papers.entry import Entry, Planned
 from lab.papers.origin import Field, Origin, beside_scale, compared, shipped

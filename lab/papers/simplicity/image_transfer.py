@@ -12,8 +12,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from lab.correlations import apart, correlation
-from lab.estimates import Estimate
+from lab.estimates import Estimate, apart, correlation
 from lab.papers.claims import Claim, Verdict, all_of, any_of, on_every_reading
 from lab.papers.entry import Entry, Planned
 from lab.papers.runs import POINTS, gains_on_rows, per_seed

@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 
 from lab import estimates, tasks
+from lab.estimates import proportion
 from lab.papers.claims import Claim, Verdict, absent, all_of, any_of
 from lab.papers.entry import Entry, Planned
 from lab.papers.runs import POINTS, gains, per_seed
@@ -23,7 +24,6 @@ from lab.plots import go, make_subplots
 from lab.plots.caption import counted, set_reading, signed
 from lab.plots.panels import above, colour_bar
 from lab.plots.style import CELL_INK, DELTA_RANGE, DIVERGING, GREY, SIZE, TEMPLATE, cell_ink
-from lab.proportions import proportion
 from lab.statistics import INTERVAL
 from lab.tasks.named import learned, task_title
 

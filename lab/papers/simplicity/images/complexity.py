@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from lab import estimates
-from lab.correlations import apart, rank_correlation
+from lab.estimates import apart, rank_correlation
 from lab.papers.claims import NOTHING, Claim, Verdict, all_of, on_every_reading, spearman
 from lab.papers.entry import Entry
 from lab.papers.runs import ratios

@@ -13,8 +13,8 @@ import numpy as np
 import pandas as pd
 
 from lab import estimates
-from lab.correlations import rank_correlation
 from lab.errors import shortened
+from lab.estimates import rank_correlation
 from lab.papers.claims import Claim, Verdict, absent, all_of, any_of
 from lab.papers.entry import Entry
 from lab.papers.runs import POINTS, gains, gains_on_rows, ratios

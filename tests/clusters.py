@@ -21,11 +21,11 @@ WORKER = """
 import asyncio, os, time
 from pathlib import Path
 from distributed import Worker
-from lab.cluster import tasks
+from lab.cluster import workers
 from lab.jobs import checkpoints, episodes, runs, two_losses
 {more}
 checkpoints.CHECKPOINT_SECONDS = -1.0
-tasks.LOOK = 0.05
+workers.LOOK = 0.05
 carry, hold, at = checkpoints.run_with_checkpoints, Path({hold!r}), {at}
 def slow(job, store, state, loop, tell):
     count = [0]

@@ -8,7 +8,7 @@ from threading import Timer
 import pytest
 
 from lab import engine
-from lab.cluster import connected, tasks
+from lab.cluster import connected, workers
 from lab.errors import ArgumentError, LabError
 from lab.spec import key
 from lab.store import Store
@@ -32,7 +32,7 @@ def idle(cluster: Cluster, seconds: float = 30.0) -> bool:
 
     end = time.monotonic() + seconds
     with Client(cluster.address) as client:
-        while any(client.run(tasks.busy).values()):
+        while any(client.run(workers.busy).values()):
             if time.monotonic() > end:
                 return False
             time.sleep(0.05)
@@ -87,7 +87,7 @@ def test_a_killed_scheduler_is_named_and_the_next_call_goes_on(nursery, cluster,
     assert digests(Store(store)) == uninterrupted and Store(store).verify() == []
 
 
-OTHER_CODE = "import lab.versions\ntasks.source_digest = lambda: 'f' * 64\n"
+OTHER_CODE = "import lab.versions\nworkers.source_digest = lambda: 'f' * 64\n"
 
 
 @linux
@@ -99,7 +99,7 @@ def test_workers_of_another_version_or_without_the_store_are_left_out(cluster, t
     assert ended.code == 1 and len(ended.said) == 2, ended.err
     assert "another version (lab ffffffff with torch" in ended.said[0] and "is left out" in ended.said[0]
     assert ended.said[1].startswith("lab: no worker can be used. ")
-    away = "from tests.processes import on_a_disk_of\ntasks.PATIENCE = 0.2\n" + f"on_a_disk_of('1m', {str(store)!r})\n"
+    away = f"from tests.processes import on_a_disk_of\nworkers.PATIENCE = 0.2\non_a_disk_of('1m', {str(store)!r})\n"
     try:
         blind = cluster.worker(away)
     except AssertionError:
@@ -140,14 +140,14 @@ def test_a_file_names_the_class_of_a_cluster(tmp_path, store_folder, uninterrupt
         late, shown = Store().path(RUNS[0]), store_folder / "elsewhere"
     late.rename(shown)
     Timer(0.3, shown.rename, [late]).start()
-    tasks.wait_for([RUNS[0]], Store())
+    workers.wait_for([RUNS[0]], Store())
     assert digests(Store()) == {key(spec): uninterrupted[key(spec)] for spec in RUNS}
 
 
 def test_a_store_that_never_shows_a_result_is_waited_for_with_a_bound(tmp_path, monkeypatch):
-    monkeypatch.setattr(tasks, "PATIENCE", 0.1)
+    monkeypatch.setattr(workers, "PATIENCE", 0.1)
     with pytest.raises(LabError, match="does not show what another machine has written"):
-        tasks.wait_for([SEARCH], Store(tmp_path))
+        workers.wait_for([SEARCH], Store(tmp_path))
 
 
 @pytest.mark.parametrize(

@@ -7,6 +7,6 @@ go through the store, which every worker must see; nothing but specs and progres
 
 from lab.cluster.connection import connected
 from lab.cluster.dispatch import in_cluster
-from lab.cluster.members import Members
+from lab.cluster.workers import Members
 
 __all__ = ["Members", "connected", "in_cluster"]

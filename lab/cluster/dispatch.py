@@ -9,8 +9,7 @@ from concurrent.futures import CancelledError
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
-from lab.cluster.members import Members
-from lab.cluster.tasks import Order, do, wait_for
+from lab.cluster.workers import Members, Order, do, wait_for
 from lab.errors import LabError
 from lab.jobs.job import Job
 

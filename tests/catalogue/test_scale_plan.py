@@ -11,8 +11,7 @@ from torch import nn
 from lab import kinds
 from lab.catalogue import scale_plan
 from lab.catalogue.registry import entries
-from lab.catalogue.scale_plan import Record, StepTimes
-from lab.cluster.simulation import spread
+from lab.catalogue.scale_plan import Record, StepTimes, spread
 from lab.models.layers import Linear
 from lab.models.transformer import Transformer
 from lab.papers.transformers.settings import setting

@@ -12,6 +12,7 @@ from typing import Annotated, Literal
 
 import tyro
 
+from lab.cli.console import default
 from lab.errors import ArgumentError, LabError, shown
 
 _PAPER = '''"""$paper: say here, in a line, what this paper asks. `lab figures` prints it."""
@@ -155,14 +156,14 @@ _CELLS = (
 
 @dataclass(frozen=True)
 class New:
-    """Begin a paper or a figure of your own: files that run as they are, for you to change."""
+    """Begin a paper or figure of your own, as files that run."""
 
     what: tyro.conf.Positional[Literal["paper", "figure"]]
     """paper: a folder. figure: a section with its task, runs, probe, plot and claim, a test and a notebook."""
-    name: tyro.conf.Positional[str]
+    name: Annotated[str, tyro.conf.Positional, tyro.conf.arg(metavar="NAME")]
     """Of a paper, as mine; of a figure, as mine/fig1."""
-    papers: Annotated[Path | None, tyro.conf.arg(metavar="DIR")] = None
-    """The folder of your papers. Default: LAB_PAPERS, which the other commands read."""
+    papers: Annotated[Path | None, default("LAB_PAPERS", metavar="DIR")] = None
+    """The folder of your papers; other commands read LAB_PAPERS."""
 
     def run(self) -> None:
         """Do it."""

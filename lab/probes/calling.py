@@ -13,6 +13,7 @@ from torch import Tensor, nn
 from lab.errors import ArgumentError, check_whole, described, shown
 from lab.models.layers import Embedding
 from lab.probes.arguments import FAR, array, calling, check_room, finite, pair
+from lab.probes.picture import HasPicture
 from lab.probes.reading import asked, check_steady, modules_of, reading
 from lab.probes.weights import runs_of
 
@@ -159,7 +160,7 @@ def given(f: Model, points: np.ndarray, like: object) -> Points:
 
 
 @dataclass(frozen=True)
-class Slice1D:
+class Slice1D(HasPicture):
     """A model along the straight line from one point to another.
 
     along (samples,): λ of the point (1 − λ) a + λ b, from 0 to 1; values (samples,), or (samples, outputs).
@@ -170,7 +171,7 @@ class Slice1D:
 
 
 @dataclass(frozen=True)
-class Slice2D:
+class Slice2D(HasPicture):
     """A model over a plane of its input space.
 
     x, y (grid,): what stands in the first and in the second input dimension, or λ and μ of the point

@@ -15,6 +15,7 @@ from torch import Tensor, nn
 
 from lab.errors import ArgumentError, check_flag, check_whole, described
 from lab.probes.arguments import array, calling, numbers
+from lab.probes.picture import HasPicture
 from lab.probes.reading import padding, positioned, reading
 from lab.probes.weights import bare, runs_of
 
@@ -205,7 +206,7 @@ def _telling(modules: Sequence[nn.MultiheadAttention], by_layer: list[Tensor]) -
 
 
 @dataclass(frozen=True, eq=False)
-class Codes:
+class Codes(HasPicture):
     """What one layer does for a query token with a key token, example by example. numpy takes it as `codes`.
 
     codes (examples, heads): attention scores, float32 or float64. layer: from 0. query, key (examples,): indices of the

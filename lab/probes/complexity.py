@@ -18,6 +18,7 @@ from lab.probes import arguments
 from lab.probes.arguments import calling, module
 from lab.probes.calling import BATCH, Model, Points, advice, answers, few_of, function_of, given, rows, values
 from lab.probes.loss import ROWS, number_of_runs, side_by_side
+from lab.probes.picture import HasPicture
 from lab.probes.reading import asked, check_steady, reading
 
 RESAMPLES = 1000  # of the bootstrap
@@ -104,7 +105,7 @@ def _ends(
 
 
 @dataclass(frozen=True)
-class Complexity:
+class Complexity(HasPicture):
     """A mean over paths with its 95 % interval, low to high (bootstrap over paths), and each path's value, (paths,)."""
 
     value: float

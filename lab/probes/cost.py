@@ -18,10 +18,11 @@ from lab.errors import ArgumentError, check_flag, check_number, check_type, chec
 from lab.nonlinearity.spline import Spline, check_single
 from lab.probes.arguments import calling, check_room
 from lab.probes.arguments import functions as named_functions
+from lab.probes.picture import HasPicture
 
 
 @dataclass(frozen=True)
-class Cost:
+class Cost(HasPicture):
     """seconds (functions, repeats): of each call, in the order of `names`; and how they were taken."""
 
     names: tuple[str, ...]

@@ -17,6 +17,7 @@ import numpy as np
 from lab.errors import ArgumentError, check_flag, check_number, check_whole, listed
 from lab.probes import arguments
 from lab.probes.codes import as_codes
+from lab.probes.picture import HasPicture
 
 LEVEL = 0.95  # of the bootstrap intervals
 SPLITS_TRIED = 100  # random splits of the groups, until one has every class on both sides
@@ -109,7 +110,7 @@ def _ends(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 @dataclass(frozen=True, eq=False)
-class Decoding:
+class Decoding(HasPicture):
     """How well labels can be decoded from codes.
 
     classes (C,): the labels, or the number of the column where an example can have several.

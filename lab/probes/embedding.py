@@ -10,6 +10,7 @@ import numpy as np
 from lab.errors import ArgumentError, check_number, check_whole, shown
 from lab.probes import arguments
 from lab.probes.codes import as_codes
+from lab.probes.picture import HasPicture
 
 METHODS = ("tsne", "umap", "pca")
 SPREAD, OFFSET = 1e-10, 1e5  # of codes that are mapped as they are; OFFSET: in spreads
@@ -17,7 +18,7 @@ JUDGED = 2000  # examples of which trustworthiness is computed: it takes all dis
 
 
 @dataclass(frozen=True, eq=False)
-class Embedding:
+class Embedding(HasPicture):
     """Codes as points.
 
     points (examples, 2). trustworthiness: 0 to 1, of `judged` examples, for their `neighbours` nearest; near 1 if
@@ -119,7 +120,7 @@ def _umap(codes: np.ndarray, neighbours: float, seed: int) -> np.ndarray:
 
 
 @dataclass(frozen=True, eq=False)
-class CodeSimilarity:
+class CodeSimilarity(HasPicture):
     """Cosine similarities of codes by label; C labels, sorted.
 
     labels, count (C,): the labels, and how many examples each has.

@@ -18,6 +18,7 @@ from torch import Tensor, nn
 
 from lab.errors import ArgumentError, check_number, check_whole, described, shown
 from lab.probes.arguments import FAR, array, calling, check_room, functions, module, numbers, pair
+from lab.probes.picture import HasPicture
 from lab.probes.reading import reading
 from lab.probes.weights import (
     Checkpoints,
@@ -180,7 +181,7 @@ def _ratio(wanted: ArrayLike, norms: ArrayLike) -> np.ndarray:
 
 
 @dataclass(frozen=True, eq=False)
-class Landscape:
+class Landscape(HasPicture):
     """Measures over a plane of weight space.
 
     x, y (grid,): coordinates along the first and the second direction; values: for each measure (grid, grid), rows

@@ -20,6 +20,7 @@ from lab.nonlinearity.spline import Spline, check_single
 from lab.probes.arguments import FAR, array, calling, check_room, finite, module
 from lab.probes.calling import Alone, Slice1D, Slice2D, slice_1d, slice_2d
 from lab.probes.complexity import Complexity, total_variation
+from lab.probes.picture import HasPicture
 from lab.probes.reading import reading
 
 DRAWS = 200  # of noise, for the control
@@ -30,7 +31,7 @@ POINTS, SEEN = 1000, 500  # random ones of the square: ends of the paths of the 
 
 
 @dataclass(frozen=True)
-class Profile:
+class Profile(HasPicture):
     """A function at points of [low, high]; between them it is linear, or close to it.
 
     x, y (points,); slope (points - 1,): between a point and the next; constant: whether it stays at its first and last
@@ -218,7 +219,7 @@ def _within(designs: np.ndarray, values: np.ndarray) -> np.ndarray:
 
 
 @dataclass(frozen=True)
-class Portrait:
+class Portrait(HasPicture):
     """A random network of two inputs on the square [−1, 1]².
 
     line: from corner to corner; plane: the square; received: what the non-linearity received at 500 random points of

@@ -221,14 +221,14 @@ def test_files_of_a_figure_hold_what_it_holds(made, tmp_path):
 @pytest.mark.parametrize("name", [*NAMES[:5], NAMES[-1]])
 def test_a_figure_says_how_many_runs_diverged(name, store_folder, monkeypatch):
     """Two tasks at a rate that no model survives; real training, all the rest as it is."""
-    known = settings._SETTINGS["smoke"]
+    known = settings._smaller
 
-    def wild(task):
-        base = known(task)
-        lost = replace(base.recipe, rate=1e38) if task in ("memorize", "copy") else base.recipe
+    def wild(paper):
+        base = known(paper)
+        lost = replace(base.recipe, rate=1e38) if base.task in ("memorize", "copy") else base.recipe
         return replace(base, recipe=lost)
 
-    monkeypatch.setattr(settings, "_SETTINGS", settings._SETTINGS | {"smoke": wild})
+    monkeypatch.setattr(settings, "_smaller", wild)
     one = smoke(name, seeds=1)
     lost = {run.key for _, run in planned_runs(name, 1) if run.diverged}
     assert lost and set(one.provenance["diverged"]) == lost

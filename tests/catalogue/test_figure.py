@@ -106,7 +106,7 @@ from pathlib import Path
 from tests.processes import kill_at
 from tests.catalogue.test_figure import *
 folder = Path({folder!r})
-older, newer = (Figure(curves.fig3(tables.lengths(seeds=n)), tables.lengths(seeds=n), {{"runs": n}}, "One.",
+older, newer = (Figure(lengths_and_widths.fig3(tables.lengths(seeds=n)), tables.lengths(seeds=n), {{"runs": n}}, "One.",
                        "transformers/fig3", "smoke", extras={{"curves": tables.lengths(seeds=1)}} if n == 1 else {{}})
                 for n in (1, 2))
 older.write(folder, images=False, page=False)

@@ -56,6 +56,7 @@ def repeated(scale: str, task: Operation, number: int = 0) -> Grokking:
     """The setting of Figure 12, with the search of this number. Overnight there are several, and longer ones: after 225
     episodes functions are half noise still.
 
+    >>> from lab.papers.simplicity.settings import ADDITION
     >>> search = repeated("overnight", ADDITION, number=1).search
     >>> search.episodes, [restart.seed for restart in search.restarts]
     (400, [4, 5, 6, 7])

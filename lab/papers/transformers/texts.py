@@ -273,8 +273,8 @@ def fig8(table: pd.DataFrame) -> go.Figure:
         for method in methods:
             figure.add_bar(
                 x=[method],
-                y=stats.loc[[method], "mean"],
-                error_y=whiskers(stats.loc[[method], "half"], 3),
+                y=stats.loc[[method], "mean"].tolist(),
+                error_y=whiskers(stats.loc[[method], "half"].tolist(), 3),
                 marker={"color": colour(method)},
                 name=method,
                 legendgroup=method,

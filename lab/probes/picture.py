@@ -1,0 +1,22 @@
+"""The picture of a probe's result."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import plotly.graph_objects as go
+
+
+class HasPicture:
+    """A result that can be drawn."""
+
+    def plot(self, labels: Any = None) -> go.Figure:
+        """Draw it, as `lab.plot` does. labels: (examples,), of codes and of an embedding: the colours of the points.
+
+        >>> from lab.probes import slice_1d
+        >>> slice_1d(lambda x: x.sum(1), [0.0], [1.0], samples=3).plot().data[0].y.tolist()
+        [0.0, 0.5, 1.0]
+        """
+        return import_module("lab.widgets").plot(self, labels)  # which stands above the probes

@@ -137,11 +137,11 @@ class Fused(torch.optim.Optimizer):
             state = [self._remembered(weights[n]) for n in used]
             steps = [entry["step"] for entry in state]
             torch._foreach_add_(steps, 1)
-            moved = [_real(targets[n]) for n in used]
+            tensors = [_real(targets[n]) for n in used]
             gradients = [_real(cast(Tensor, weights[n].grad)) for n in used]
             means, squares = ([_real(entry[name]) for entry in state] for name in ("exp_avg", "exp_avg_sq"))
-            rates = {"lr": rate, "beta1": one, "beta2": two, "weight_decay": 0.0, "eps": EPSILON}
-            torch._fused_adam_(moved, gradients, means, squares, [], steps, **rates, amsgrad=False, maximize=False)
+            rates: Any = {"lr": rate, "beta1": one, "beta2": two, "weight_decay": 0.0, "eps": EPSILON}
+            torch._fused_adam_(tensors, gradients, means, squares, [], steps, **rates, amsgrad=False, maximize=False)
 
     def _alike(self) -> list[list[int]]:
         """Numbers of the weights of each type and device: the kernel takes tensors of one."""

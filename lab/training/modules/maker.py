@@ -6,6 +6,7 @@ import hashlib
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -368,11 +369,16 @@ def _check_measures(outputs: Tensor, data: Data, targets: Tensor) -> None:
                 f"the model gives {count} logits for {known} classes; give it {known} outputs, or data with every class"
             )
     last = data.is_causal
-    loss = _tried("loss", lambda *pair: measures.losses(data.loss, *pair, last=last), outputs, targets)
+    loss = _tried("loss", lambda out, y: measures.losses(data.loss, out, y, last), outputs, targets)
     if not bool(loss.isfinite().all()):
         raise ArgumentError("the loss of model(0) on a few examples is not finite; look at its outputs")
     for name, metric in data.metrics.items():
-        _tried(f"metric {name!r}", lambda out, y, m=metric: measures.scores(m, out, y[0], last), outputs, targets)
+        score = partial(_score, metric, last)
+        _tried(f"metric {name!r}", score, outputs, targets)
+
+
+def _score(metric: str | Callable, last: bool, outputs: Tensor, targets: Tensor) -> Tensor:
+    return measures.scores(metric, outputs, targets[0], last)
 
 
 def _vocabulary(inputs: Inputs) -> int:

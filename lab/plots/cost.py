@@ -1,20 +1,14 @@
-"""Appendix F of the transformers paper: what a spline costs beside other functions, how near polynomials come to it."""
+"""Appendix F of the transformers paper: the time of a spline next to that of other functions."""
 
 from __future__ import annotations
-
-from collections.abc import Sequence
 
 import numpy as np
 import pandas as pd
 
 import lab.plots.page  # noqa: F401 (notebooks display these plots as they are)
-from lab.nonlinearity.spline import Spline
 from lab.plots import go
-from lab.plots.style import BLUE, GREY, INK, TEMPLATE, colour
+from lab.plots.style import BLUE, GREY, INK, TEMPLATE
 from lab.probes.cost import Cost
-
-KINDS = {"polynomial": "powers, least squares", "Chebyshev": "Chebyshev series"}  # by the method's name in figures
-DASHES = {"polynomial": "dash", "Chebyshev": "dot"}
 
 
 def costs(cost: Cost, reference: str = "GELU") -> pd.DataFrame:
@@ -54,43 +48,5 @@ def draw_costs(table: pd.DataFrame) -> go.Figure:
         },
         yaxis={"type": "category", "range": (len(table) - 0.5, -0.8), "ticks": ""},  # the first on top
         showlegend=False,
-    )
-    return figure
-
-
-def errors(phi: Spline, degrees: Sequence[int]) -> pd.DataFrame:
-    """How far polynomials of rising degree are from a spline: kind, degree, rms_error, maximum_error.
-
-    Errors are measured on the interval where the function is not zero, in float32, the way a model evaluates it.
-    """
-    fits = {"polynomial": phi.polynomial, "Chebyshev": phi.chebyshev}
-    rows = [(kind, degree, fit(degree)) for kind, fit in fits.items() for degree in degrees]
-    return pd.DataFrame(
-        [{"kind": k, "degree": d, "rms_error": f.rms_error, "maximum_error": f.maximum_error} for k, d, f in rows]
-    )
-
-
-def draw_errors(table: pd.DataFrame, height: float) -> go.Figure:
-    """RMS error by degree, a line a kind, in percent of `height`: the function's largest minus its smallest value."""
-    figure = go.Figure()
-    for kind, rows in table.groupby("kind", sort=False):
-        figure.add_scatter(
-            x=rows["degree"],
-            y=100 * rows["rms_error"] / height,
-            name=KINDS[kind],
-            mode="lines+markers",
-            line={"color": colour(kind), "width": 2, "dash": DASHES[kind]},
-            customdata=100 * rows["maximum_error"] / height,
-            hovertemplate="degree %{x}: %{y:.2g} % RMS, %{customdata:.2g} % at most",
-        )
-    degrees = sorted(table["degree"].unique().tolist())
-    figure.update_layout(
-        template=TEMPLATE,
-        height=320,
-        margin={"l": 62, "r": 16, "t": 40, "b": 50},
-        legend={"xref": "container", "yref": "container", "x": 0.01, "y": 1, "yanchor": "top"},
-        xaxis={"title": "degree (log scale)", "type": "log", "tickvals": degrees, "minor": {"ticks": ""}},
-        yaxis={"title": "RMS error (% of the height)", "type": "log"},
-        showlegend=True,
     )
     return figure

@@ -22,7 +22,7 @@ from lab.request import alike, check_keywords, planned, recipe_of, searched
 from lab.run import MOST_SEED, Run, Runs, complete
 from lab.scale import BEST, largest_first
 from lab.search_results import EpisodeResult, SearchResult
-from lab.spec import OwnTask, by_episodes, remembered
+from lab.spec import OwnTask, by_episodes, object_of
 from lab.store import SHIPPED, Store, as_store
 from lab.tasks import Logic, Sraven, TableTask, Task, Text, load
 from lab.training import live
@@ -196,7 +196,7 @@ def fit(model: nn.Module, like: Run, seed: int = 0) -> pd.DataFrame:
         expected = "give a run on an algorithmic task, as lab.train('memorize', seeds=1)[0]"
         raise ArgumentError(f"like={shown(like)}: {expected}")
     name, recipe = like.spec.task, like.spec.recipe
-    task = load(name, like.spec.task_seed) if isinstance(name, str) else remembered(name)
+    task = load(name, like.spec.task_seed) if isinstance(name, str) else object_of(name)
     return live.fit(model, task, recipe, seed)
 
 

@@ -1,10 +1,10 @@
 """What training must know of each kind of task, model and recipe. Each kind implements these functions in its own file.
 
-`sizes`, `material`      of a task: what its examples look like to a model, and what a fleet trains on
-`build`                  of a model: the module with a run axis, for any task whose sizes fit
-`optimizer`              of a recipe: what takes the steps
-`side_by_side`           of a model: how many of them make a fleet, where its sizes do not say it
-`signature`, `check`     of all three: what runs of one fleet share, and what cannot be trained
+`sizes`, `training_data`  of a task: what its examples look like to a model, and what a fleet trains on
+`build`                   of a model: the module with a run axis, for any task whose sizes fit
+`optimizer`               of a recipe: what takes the steps
+`side_by_side`            of a model: how many of them make a fleet, where its sizes do not say it
+`batch_key`, `check`      of all three: runs with equal keys train in one fleet; what cannot be trained
 
 They dispatch on the type of their first argument. To add a kind, write one file: a frozen dataclass that is given to
 `lab.spec.register`, and its implementations, e.g. `@build.register(MyModel)` above a function with build's arguments.
@@ -65,18 +65,18 @@ class Batch(Protocol):
         """The loss of each run, (R,)."""
 
 
-class Material(Protocol):
+class TrainingData(Protocol):
     """What a fleet of R runs trains on and is measured by.
 
-    columns  names of the scores, as far as they are known before the first evaluation
-    judged   scores by which one evaluation is better than another, without the split's name, the most important first;
-             with the sign of better: {"accuracy": 1, "mse": -1}
+    columns       names of the scores, as far as they are known before the first evaluation
+    metric_signs  by which one evaluation is better than another, without the split's name, the most important first;
+                  1: more is better, -1: less
     """
 
     @property
     def columns(self) -> Sequence[str]: ...
     @property
-    def judged(self) -> Mapping[str, int]: ...
+    def metric_signs(self) -> Mapping[str, int]: ...
 
     def at(self, step: int) -> Batch:
         """The training batch of each run at this step; it depends on the runs' seeds and the step alone."""
@@ -112,8 +112,8 @@ def sizes(task: object, seed: int) -> Sizes:
 
 
 @singledispatch
-def material(task: object, specs: Sequence[RunSpec], device: torch.device) -> Material:
-    """What runs that share a `signature` train on; `task` is that of the first."""
+def training_data(task: object, specs: Sequence[RunSpec], device: torch.device) -> TrainingData:
+    """What the runs of a fleet train on; `task` is that of the first."""
     raise _unknown("task", task)
 
 
@@ -139,8 +139,8 @@ def side_by_side(model: object, spec: RunSpec, device: str) -> int | None:
 
 
 @singledispatch
-def signature(part: object, spec: RunSpec) -> object:
-    """What runs of one fleet have in common of this task, model or recipe, which is a part of `spec`."""
+def batch_key(part: object, spec: RunSpec) -> object:
+    """Runs with equal keys of their task, model and recipe train in one fleet; this is one of the three in `spec`."""
     return part
 
 
@@ -155,9 +155,9 @@ def check_run(spec: RunSpec) -> None:
         check(part, spec)
 
 
-def shared(spec: RunSpec) -> tuple:
-    """Equal for runs that can train side by side."""
-    return *(signature(part, spec) for part in (spec.task, spec.model, spec.recipe)), spec.evaluate
+def fleet_key(spec: RunSpec) -> tuple:
+    """The batch keys of a run's task, model and recipe: runs with equal ones train in one fleet."""
+    return *(batch_key(part, spec) for part in (spec.task, spec.model, spec.recipe)), spec.evaluate
 
 
 def batch_size(spec: RunSpec) -> int:

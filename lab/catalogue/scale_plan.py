@@ -231,7 +231,7 @@ def _jobs(specs: list[Any]) -> list[tuple[Any, ...]]:
     """Fleets and searches as the engine makes them on CPUs, in its order."""
     groups: dict[object, list[Any]] = {}
     for spec in specs:
-        groups.setdefault(_or(partial(work(spec).signature, spec), spec), []).append(spec)
+        groups.setdefault(_or(partial(work(spec).batch_key, spec), spec), []).append(spec)
     jobs = []
     for first, *others in groups.values():
         guess = fleet_size(first.model, first.recipe.batch or ROWS, 1, "cpu") if isinstance(first, RunSpec) else 1

@@ -51,7 +51,7 @@ class Work(ABC):
     def check(self, spec: Any) -> None:
         """Raise ArgumentError where it cannot be trained, before anything is."""
 
-    def signature(self, spec: Any) -> object:
+    def batch_key(self, spec: Any) -> object:
         """Equal for specs that may be in one job."""
         return spec
 
@@ -112,7 +112,7 @@ def jobs_of(specs: Sequence[Spec], device: str, store: Store) -> list[Job]:
     groups: dict[object, list[Spec]] = {}
     for spec in specs:
         if spec in left:
-            groups.setdefault(work(spec).signature(spec), []).append(spec)
+            groups.setdefault(work(spec).batch_key(spec), []).append(spec)
     for group in groups.values():
         size = work(group[0]).most(group[0], device)
         jobs += [Job(tuple(group[i : i + size]), device, str(store.folder)) for i in range(0, len(group), size)]

@@ -32,9 +32,9 @@ class Runs(Work):
         kinds.check_run(spec)
         wants_compiled()  # a wrong word in the environment is said before searches are trained
 
-    def signature(self, spec: RunSpec) -> object:
-        """As `Work.signature`."""
-        return kinds.shared(spec)
+    def batch_key(self, spec: RunSpec) -> object:
+        """As `Work.batch_key`."""
+        return kinds.fleet_key(spec)
 
     def most(self, spec: RunSpec, device: str) -> int:
         """As `Work.most`."""

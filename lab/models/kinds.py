@@ -15,7 +15,7 @@ import torch
 from torch import Tensor, nn
 
 from lab.errors import ArgumentError
-from lab.kinds import Sizes, build, check, signature
+from lab.kinds import Sizes, batch_key, build, check
 from lab.models import rotary_hyper, small_language, speedrun  # noqa: F401  they have their specs in their own files
 from lab.models.hyper import HyperTransformer, TokenHyperTransformer
 from lab.models.layers import Decoder
@@ -117,14 +117,14 @@ def perceptrons(sizes: Sizes, specs: Sequence[RunSpec], modules: Sequence[nn.Mod
     return MLP(widths, seeds, phi, model.scale, prefactor=prefactor, inputs=inputs, **settings)
 
 
-@signature.register(ModelSpec)
-@signature.register(HyperModel)
+@batch_key.register(ModelSpec)
+@batch_key.register(HyperModel)
 def _(model: ModelSpec | HyperModel, spec: RunSpec) -> ModelSpec | HyperModel:
     forms: dict[str, Any] = {name: form(part) for name, part in model.parts.items()}
     return replace(model, **forms)
 
 
-@signature.register(Perceptron)
+@batch_key.register(Perceptron)
 def _(model: Perceptron, spec: RunSpec) -> Perceptron:
     forms = {name: form(part) for name, part in model.parts.items()}
     return replace(model.having(forms), prefactor=0.0)

@@ -25,7 +25,7 @@ from torch import Tensor, nn
 from torch.utils.checkpoint import checkpoint
 
 from lab.errors import ArgumentError, check_choice
-from lab.kinds import Sizes, build, signature
+from lab.kinds import Sizes, batch_key, build
 from lab.models.hyper import EPSILON, NORMALIZATIONS, mix, normalize
 from lab.models.layers import (
     Decoder,
@@ -225,6 +225,6 @@ def _(
     return RotaryHyperTransformer(model, sizes.inputs, sizes.length, [spec.seed for spec in specs], phi, mlp)
 
 
-@signature.register(RotaryHyperModel)
+@batch_key.register(RotaryHyperModel)
 def _(model: RotaryHyperModel, spec: RunSpec) -> RotaryHyperModel:
     return replace(model, phi=form(model.phi), mlp=form(model.mlp))

@@ -17,7 +17,7 @@ from torch import Tensor, nn
 from torch.func import functional_call
 
 from lab.errors import ArgumentError, LabError, check_choice
-from lab.kinds import Sizes, build, check, signature
+from lab.kinds import Sizes, batch_key, build, check
 from lab.models.layers import at_positions
 from lab.nonlinearity.learnable import GEGLU, KANLinear, PReLU, ScaledGEGLU, ScaledGELU, Swish
 from lab.nonlinearity.spline import Spline
@@ -226,7 +226,7 @@ def _(model: SmallLanguageModel, spec: RunSpec) -> None:
     check_choice("family", model.family, FAMILIES)
 
 
-@signature.register(SmallLanguageModel)
+@batch_key.register(SmallLanguageModel)
 def _(model: SmallLanguageModel, spec: RunSpec) -> SmallLanguageModel:
     return model if not model.parts else replace(model, activation=form(model.activation))
 

@@ -20,7 +20,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from lab.errors import ArgumentError, check_choice
-from lab.kinds import Sizes, build, check, signature
+from lab.kinds import Sizes, batch_key, build, check
 from lab.models.layers import Embedding, Linear, at_positions, rotary_angles, rotate, slices, split_heads
 from lab.spec import Part, RunSpec, register, replace
 from lab.spec.forms import form
@@ -190,6 +190,6 @@ def _(model: SpeedrunModel, spec: RunSpec) -> None:
         raise ArgumentError(f"layers={model.layers}: skips lead from one half to the other; give two layers or more")
 
 
-@signature.register(SpeedrunModel)
+@batch_key.register(SpeedrunModel)
 def _(model: SpeedrunModel, spec: RunSpec) -> SpeedrunModel:
     return replace(model, mlp=form(model.mlp))

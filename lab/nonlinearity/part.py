@@ -18,7 +18,7 @@ from lab.nonlinearity.functions import NAMES, Called, name_of, named
 from lab.nonlinearity.shapes import Polynomial
 from lab.nonlinearity.spline import Spline, check_finite, check_single
 from lab.nonlinearity.zoo import zoo
-from lab.spec import Coefficients, Knots, Learned, ModuleFunction, Part, Resolved, Shaped, remembered
+from lab.spec import Coefficients, Knots, Learned, ModuleFunction, Part, Resolved, Shaped, object_of
 
 
 class HasSpline(Protocol):
@@ -78,7 +78,7 @@ def as_module(given: Function, name: str = "non-linearity") -> nn.Module:
     if isinstance(phi, Coefficients):
         return Polynomial(phi.values, phi.low, phi.high, phi.basis)
     if isinstance(phi, ModuleFunction):
-        return remembered(phi)
+        return object_of(phi)
     raise ArgumentError(f"{name} is {described(phi)}; give a lab.Spline, a torch.nn.Module, or a name ('relu')")
 
 

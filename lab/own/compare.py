@@ -35,7 +35,7 @@ from lab.spec import (
     Part,
     RunSpec,
     Shaped,
-    remember,
+    register_object,
 )
 from lab.store import Spec, Store
 from lab.training.modules.maker import Maker
@@ -322,5 +322,5 @@ def _function(given: Callable) -> ModuleFunction:
         digest.update(tensor.detach().cpu().reshape(-1).contiguous().view(torch.uint8).numpy().tobytes())
     kind = type(given).__qualname__ if isinstance(given, nn.Module) else getattr(given, "__qualname__", "function")
     part = ModuleFunction(kind, repr(module) if isinstance(given, nn.Module) else kind, digest.hexdigest())
-    remember(part, module)
+    register_object(part, module)
     return part

@@ -30,7 +30,7 @@ from lab.nonlinearity.functions import NAMES
 from lab.nonlinearity.swap import Old
 from lab.run import MOST_SEED, complete
 from lab.search_results import EpisodeResult, SearchResult
-from lab.spec import ConstantRate, DataSpec, Fit, ModuleEpisodes, ModuleSearch, ModuleSpec, Restart, remember
+from lab.spec import ConstantRate, DataSpec, Fit, ModuleEpisodes, ModuleSearch, ModuleSpec, Restart, register_object
 from lab.store import Store, as_store
 from lab.training.modules.fleet import OPTIMIZERS
 from lab.training.modules.maker import Maker, maker
@@ -70,14 +70,14 @@ def known(data: Data, model: Make, replace: Replaced, name: str | None, way: str
     if way is not None:
         check_choice("side_by_side", way, WAYS)
     model_maker, spec = maker(model, replace, data, name or "", way)
-    remember((spec.name, spec.layout, spec.replace), model_maker)
+    register_object((spec.name, spec.layout, spec.replace), model_maker)
     return model_maker, spec
 
 
 def task(data: Data) -> DataSpec:
-    """The data as specs have it, remembered for training."""
+    """The data as specs have it, registered for training."""
     spec = DataSpec(data.name, data.digest)
-    remember(spec, data)
+    register_object(spec, data)
     return spec
 
 

@@ -27,8 +27,8 @@ from lab.spec.modules import (
     ModuleSpec,
     OwnTask,
     known_here_alone,
-    remember,
-    remembered,
+    object_of,
+    register_object,
 )
 from lab.spec.own_tables import OwnTable, own_table
 from lab.spec.parts import Coefficients, Knots, KnotTable, Learned, ModuleFunction, Part, Resolved, Shaped
@@ -93,8 +93,8 @@ __all__ = [
     "on_sequences",
     "own_table",
     "register",
-    "remember",
-    "remembered",
+    "register_object",
+    "object_of",
     "replace",
     "to_json",
 ]

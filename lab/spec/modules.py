@@ -1,7 +1,7 @@
 """Specs of what a user brings along: data, a function that makes torch modules, activations; and how they are trained.
 
-Data and code stand in no JSON. A spec has their digest or layout, and the process that made it remembers the rest
-(`remember`): what is stored can be read by all, and trained where data and code are.
+Data and code stand in no JSON. A spec has their digest or layout, and the process that made it has the rest
+(`register_object`): what is stored can be read by all, and trained where data and code are.
 """
 
 from __future__ import annotations
@@ -15,19 +15,19 @@ from lab.spec.parts import Part
 from lab.spec.recipes import Steps
 
 UNCHANGED = "unchanged"  # the model keeps the activations that it has
-_remembered: dict[object, Any] = {}
+_objects: dict[object, Any] = {}
 
 
-def remember(spec: object, thing: Any) -> None:
-    """Keep what a spec stands for, as long as this process lives; the last one counts."""
-    _remembered[spec] = thing
+def register_object(spec: object, thing: Any) -> None:
+    """Keep the object that a spec's digest names, as long as this process lives; the last one counts."""
+    _objects[spec] = thing
 
 
-def remembered(spec: object) -> Any:
-    """What a spec stands for. LabError where this process has not seen it."""
-    if spec not in _remembered:
+def object_of(spec: object) -> Any:
+    """The object that a spec's digest names in this process. LabError where it has not seen it."""
+    if spec not in _objects:
         raise LabError(f"{spec} is not known in this process; make the data and call lab.search or lab.compare again")
-    return _remembered[spec]
+    return _objects[spec]
 
 
 def known_here_alone(spec: object) -> bool:
@@ -36,7 +36,7 @@ def known_here_alone(spec: object) -> bool:
         return any(map(known_here_alone, spec))
     if not is_dataclass(spec):
         return False
-    return spec in _remembered or any(known_here_alone(getattr(spec, field.name)) for field in fields(spec))
+    return spec in _objects or any(known_here_alone(getattr(spec, field.name)) for field in fields(spec))
 
 
 @dataclass(frozen=True)

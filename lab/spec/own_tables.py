@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from lab.errors import ArgumentError
-from lab.spec.modules import remember, remembered
+from lab.spec.modules import object_of, register_object
 from lab.tasks.table import REQUIRED_SPLITS, TableSplit, TableTask
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ class OwnTable(TableTask):
     @property
     def data(self) -> Data:
         """What it stands for. LabError where this process has not seen it."""
-        return remembered(self)
+        return object_of(self)
 
     @property
     def inputs(self) -> int:
@@ -54,8 +54,8 @@ class OwnTable(TableTask):
         return str(self.data.loss)
 
     @property
-    def judged(self) -> dict[str, int]:
-        """Values are judged by R² on a split."""
+    def metric_signs(self) -> dict[str, int]:
+        """Of values it is R² on a split."""
         return {"accuracy" if self.classification else "r2": 1, self.loss_name: -1}
 
     def split(self, seed: int = 0) -> Mapping[str, TableSplit]:
@@ -77,7 +77,7 @@ class OwnTable(TableTask):
 
 
 def own_table(data: Data) -> OwnTable:
-    """The table of a `lab.Data`, remembered for training. ArgumentError where perceptrons cannot read it.
+    """The table of a `lab.Data`, registered for training. ArgumentError where perceptrons cannot read it.
 
     >>> from lab.data import Data
     >>> X = torch.randn(90, 3, generator=torch.Generator().manual_seed(0))
@@ -99,7 +99,7 @@ def own_table(data: Data) -> OwnTable:
     if what:
         raise ArgumentError(f"the data {data.name!r} {what}; a perceptron reads rows of numbers: {advice}")
     task = OwnTable(data.name, data.digest)
-    remember(task, data)
+    register_object(task, data)
     return task
 
 

@@ -67,7 +67,7 @@ class Logic(StreamTask):
 
     name: ClassVar[str] = "logic"
     outputs: ClassVar[int] = 1
-    judged: ClassVar[Mapping[str, int]] = {"r2_paper": 1, "mse": -1}
+    metric_signs: ClassVar[Mapping[str, int]] = {"r2_paper": 1, "mse": -1}
     splits: ClassVar[tuple[str, ...]] = ("train", "val", "test", "ood", "unseen_terms")
 
     def __post_init__(self):

@@ -100,7 +100,7 @@ class Sraven(StreamTask):
 
     name: ClassVar[str] = "sraven"
     splits: ClassVar[tuple[str, ...]] = ("train", "val", "test", "ood")
-    judged: ClassVar[Mapping[str, int]] = {"accuracy": 1, "accuracy_per_feature": 1}
+    metric_signs: ClassVar[Mapping[str, int]] = {"accuracy": 1, "accuracy_per_feature": 1}
 
     def __post_init__(self):
         check_whole("features", self.features, 1, 8)

@@ -63,10 +63,10 @@ class StreamTask(ABC):
     positions   the K tokens, counted from 0, at which there is something to predict
     splits      names: "train", "val" and "test" (fresh examples of the tasks seen in training), "ood" (unseen
                 combinations of seen parts), maybe more
-    judged      scores by which one evaluation is better than another, the most important first; 1: more is better
+    metric_signs  by which one evaluation is better than another, the most important first; 1: more is better
     """
 
-    judged: ClassVar[Mapping[str, int]]
+    metric_signs: ClassVar[Mapping[str, int]]
     if TYPE_CHECKING:  # a kind has each as a field, a class variable or a property; a default would be a field's, too
 
         @property

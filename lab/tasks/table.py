@@ -92,7 +92,7 @@ class TableTask(ABC):
         return self.classes if self.classification else 1
 
     @property
-    def judged(self) -> dict[str, int]:
+    def metric_signs(self) -> dict[str, int]:
         """Scores by which one evaluation is better than another, the most important first; 1: more is better."""
         return {"accuracy": 1, self.loss_name: -1}
 

@@ -32,8 +32,8 @@ class DescentFleet(Fleet):
         flat, runs = flattened(self.weights), len(specs)
         self.average = Average(self.weights, self.recipe)
         self.kept, self.kept_step = flat.clone(), np.zeros(runs, dtype=np.int64)
-        worst = [-sign * np.inf for sign in self.data.judged.values()]
-        self.best = np.tile(worst, (runs, 1))  # scores of the best evaluation, those that it is judged by
+        worst = [-sign * np.inf for sign in self.data.metric_signs.values()]
+        self.best = np.tile(worst, (runs, 1))  # scores of the best evaluation, by `metric_signs`
         self.patience_left = np.full(runs, self.recipe.patience or 0)
         self.stopped = np.full(runs, -1)  # step at which a run's patience ended
         self.trajectory = [] if self.recipe.trajectory is None else [flat.clone()]
@@ -60,10 +60,10 @@ class DescentFleet(Fleet):
             scores = self.scores()
         self.history.close(self.step, scores)
         better, recipe = alive.copy(), self.recipe
-        judged = {f"{name}_{recipe.watch}": sign for name, sign in self.data.judged.items()}
-        if set(judged) <= set(scores):
-            values = np.stack([scores[name] for name in judged], 1)  # (R, scores)
-            better &= beats(values, self.best, list(judged.values()))
+        signs = {f"{name}_{recipe.watch}": sign for name, sign in self.data.metric_signs.items()}
+        if set(signs) <= set(scores):
+            values = np.stack([scores[name] for name in signs], 1)  # (R, scores)
+            better &= beats(values, self.best, list(signs.values()))
             self.best[better] = values[better]
         keep = alive if recipe.keep == "last" else better
         self.kept = torch.where(torch.from_numpy(keep).to(self.device)[:, None], mean, self.kept)

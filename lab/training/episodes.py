@@ -80,7 +80,7 @@ def result(spec: RunSpec, history: Mapping[str, np.ndarray], notes: Mapping[str,
 @singledispatch
 def deciding(task: Any) -> tuple[tuple[str, str], int]:
     """Names of the score and the loss that decide, and 1 where more of the score is better, -1 where less is."""
-    score, loss = task.judged
+    score, loss = task.metric_signs
     return (score, loss), 1
 
 

@@ -25,7 +25,7 @@ import torch
 from torch import Tensor, nn
 
 from lab.errors import ArgumentError, shortened, shown
-from lab.kinds import Batch, check_run, material, optimizer, sizes
+from lab.kinds import Batch, check_run, optimizer, sizes, training_data
 from lab.kinds import build as build_model
 from lab.models import kinds  # noqa: F401  the models that come with the lab
 from lab.models.mlp import InputFunctions
@@ -57,7 +57,7 @@ class Fleet:
         self.parts = dict(zip(specs[0].model.parts, modules, strict=True))  # its non-linearities by name
         self.weights = trainable(self.model)
         self.optimizer = optimizer(self.recipe, [spec.recipe for spec in specs], self.model)
-        self.data = material(specs[0].task, self.specs, self.device)
+        self.data = training_data(specs[0].task, self.specs, self.device)
         self.history = History(len(specs), self.data.columns)
         self.step = 0
         self.died = np.full(len(specs), -1)  # step at which a run's loss was no longer finite

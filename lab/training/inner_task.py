@@ -304,9 +304,9 @@ class TableInnerTask(InnerTask):
         self.model.draw(list(seeds), self.spec.model.scale)
 
     def score(self, outputs: Tensor, batch: TableBatch) -> Tensor:
-        """The accuracy, or what else the task is judged by first."""
+        """The accuracy, or what else the task is measured by first."""
         scores = self.task.of_split(self.task.scores(outputs, batch.targets), batch.targets)
-        return scores[next(iter(self.task.judged))]
+        return scores[next(iter(self.task.metric_signs))]
 
 
 @singledispatch

@@ -11,7 +11,7 @@ import torch
 from torch import Tensor, nn
 
 from lab.errors import ArgumentError, check_whole
-from lab.kinds import check, optimizer, signature
+from lab.kinds import batch_key, check, optimizer
 from lab.models.layers import Norm
 from lab.spec import AdamTrapezoid, AdamWCosine, ConstantRate, Fit, RunSpec, replace
 
@@ -264,8 +264,8 @@ def _(recipe: ConstantRate, recipes: Sequence[ConstantRate], model: nn.Module) -
     return RunDescent(weights, len(recipes), recipe.optimizer == "rmsprop")
 
 
-signature.register(AdamWCosine, lambda recipe, spec: replace(recipe, rate=0.0, decay=0.0, warmup=0))
-signature.register(ConstantRate, lambda recipe, spec: replace(recipe, rate=0.0))
+batch_key.register(AdamWCosine, lambda recipe, spec: replace(recipe, rate=0.0, decay=0.0, warmup=0))
+batch_key.register(ConstantRate, lambda recipe, spec: replace(recipe, rate=0.0))
 
 
 @check.register(ConstantRate)

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor, nn
 
 from lab.errors import ArgumentError
-from lab.kinds import Sizes, check, material, signature, sizes
+from lab.kinds import Sizes, batch_key, check, sizes, training_data
 from lab.spec import RunSpec
 from lab.tasks.table import TableTask
 from lab.training.sequences import Order
@@ -66,10 +66,10 @@ class TableData:
     def __init__(self, task: TableTask, specs: Sequence[RunSpec], device: torch.device):
         recipe, model = specs[0].recipe, specs[0].model
         self.task, self.device = task, device
-        self.judged = self.task.judged
+        self.metric_signs = self.task.metric_signs
         self.training = Rows(specs, "train", device)
         self.followed = {name: Rows(specs, name, device) for name in followed(specs[0])}
-        self.columns = [f"{score}_{split}" for split in self.followed for score in self.judged]
+        self.columns = [f"{score}_{split}" for split in self.followed for score in self.metric_signs]
         self.chunk = max(1, CHUNK // (len(specs) * max(model.width, self.task.outputs)))
         self.order = None  # full batches
         if recipe.batch is not None and recipe.batch < len(self.training):
@@ -111,7 +111,7 @@ def held_rows(count: int, share: float) -> int:
     return max(1, min(count - 1, round(share * count)))
 
 
-material.register(TableTask, TableData)
+training_data.register(TableTask, TableData)
 
 
 @sizes.register(TableTask)
@@ -119,7 +119,7 @@ def _(task: TableTask, seed: int) -> Sizes:
     return Sizes("row", task.inputs, task.outputs, examples=len(task.split(seed)["train"]))
 
 
-@signature.register(TableTask)
+@batch_key.register(TableTask)
 def _(task: TableTask, spec: RunSpec) -> tuple:
     """All of a table where it is large, else its sizes."""
     splits = task.split(spec.task_seed)

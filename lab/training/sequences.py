@@ -13,9 +13,9 @@ from torch import Tensor, nn
 
 from lab import tasks
 from lab.errors import ArgumentError
-from lab.kinds import Sizes, batch_size, check, material, signature, sizes
+from lab.kinds import Sizes, batch_key, batch_size, check, sizes, training_data
 from lab.seeds import stream
-from lab.spec import OwnTask, RunSpec, remembered
+from lab.spec import OwnTask, RunSpec, object_of
 from lab.tasks.task import Split, Task
 
 CHUNK = 250  # examples of an evaluation that are in memory at once, a run
@@ -85,7 +85,7 @@ class Order:
 class SequenceData:
     """What runs on token sequences train on and are measured by: a task's data, and the order of each run."""
 
-    judged = {"accuracy": 1}
+    metric_signs = {"accuracy": 1}
 
     def __init__(self, task: str | OwnTask, specs: Sequence[RunSpec], device: torch.device):
         spec, self.device, self.runs = specs[0], device, len(specs)
@@ -135,11 +135,11 @@ class SequenceData:
 
 def task_of(task: str | OwnTask, seed: int = 0) -> Task:
     """The task that a spec names: one of the lab's, or one that the user has made."""
-    return tasks.load(task, seed) if isinstance(task, str) else remembered(task)
+    return tasks.load(task, seed) if isinstance(task, str) else object_of(task)
 
 
-material.register(str, SequenceData)
-material.register(OwnTask, SequenceData)
+training_data.register(str, SequenceData)
+training_data.register(OwnTask, SequenceData)
 
 
 @sizes.register(str)
@@ -150,8 +150,8 @@ def _(task: str | OwnTask, seed: int) -> Sizes:
     return Sizes("tokens", known, known, data.max_length, (), tokens.shape[1], len(tokens))
 
 
-@signature.register(str)
-@signature.register(OwnTask)
+@batch_key.register(str)
+@batch_key.register(OwnTask)
 def _(task: str | OwnTask, spec: RunSpec) -> tuple:
     return task, spec.task_seed
 

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor, nn
 
 from lab.errors import ArgumentError
-from lab.kinds import Sizes, check, material, signature, sizes
+from lab.kinds import Sizes, batch_key, check, sizes, training_data
 from lab.seeds import stream
 from lab.spec import RunSpec
 from lab.tasks.stream import BLOCK, Examples, Stream, StreamTask, known
@@ -49,7 +49,7 @@ class StreamData:
         recipe, model = specs[0].recipe, specs[0].model
         self.splits, self.examples = dict.fromkeys([*specs[0].evaluate, *recipe.watched]), recipe.examples
         self.training = self._streams("train", recipe.batch)
-        self.judged = self.task.judged
+        self.metric_signs = self.task.metric_signs
         seeds, rate = [spec.seed for spec in specs], getattr(model, "dropout", 0.0)
         self.dropout = Dropout(seeds, (model.layers, self.task.length, self.task.length), rate, device)
 
@@ -129,7 +129,7 @@ def _cut(examples: Examples, count: int) -> Examples:
     return Examples(examples.inputs[:, :count], examples.targets[:, :count], latents)
 
 
-material.register(StreamTask, StreamData)
+training_data.register(StreamTask, StreamData)
 
 
 @sizes.register(StreamTask)
@@ -137,7 +137,7 @@ def _(task: StreamTask, seed: int) -> Sizes:
     return Sizes("vectors", task.inputs, task.outputs, task.length, tuple(task.positions))
 
 
-@signature.register(StreamTask)
+@batch_key.register(StreamTask)
 def _(task: StreamTask, spec: RunSpec) -> tuple:
     return type(task).__name__, sizes(task, spec.task_seed).of_model
 

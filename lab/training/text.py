@@ -18,7 +18,7 @@ from torch import Tensor, nn
 
 from lab.data.tokens import SPLITS, Windows
 from lab.errors import ArgumentError
-from lab.kinds import Sizes, check, material, sizes
+from lab.kinds import Sizes, check, sizes, training_data
 from lab.seeds import stream
 from lab.spec import RunSpec, register, replace
 from lab.tasks.text import Text
@@ -56,7 +56,7 @@ class TextData:
     Every evaluation is on the same windows of a split, spread evenly over it.
     """
 
-    judged = {"loss": -1, "accuracy": 1}
+    metric_signs = {"loss": -1, "accuracy": 1}
 
     def __init__(self, task: Text, specs: Sequence[RunSpec], device: torch.device):
         spec, self.device = specs[0], device
@@ -115,7 +115,7 @@ class TextData:
         return TextBatch(both[..., :-1], both[..., 1:])
 
 
-material.register(Text, TextData)
+training_data.register(Text, TextData)
 
 
 @sizes.register(Text)
@@ -162,7 +162,7 @@ class MaskedData:
     """What runs on a masked text train on and are measured by. Windows and masks of a step depend on a run's seed and
     the step alone; every evaluation has the same."""
 
-    judged = {"loss": -1, "accuracy": 1}
+    metric_signs = {"loss": -1, "accuracy": 1}
 
     def __init__(self, task: MaskedText, specs: Sequence[RunSpec], device: torch.device):
         spec, self.device = specs[0], device
@@ -227,7 +227,7 @@ def hidden(windows: np.ndarray, mask: int, share: float, rng: np.random.Generato
     return inputs, positions
 
 
-material.register(MaskedText, MaskedData)
+training_data.register(MaskedText, MaskedData)
 
 
 @sizes.register(MaskedText)

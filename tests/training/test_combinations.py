@@ -5,7 +5,7 @@ import pytest
 import torch
 
 from lab.errors import ArgumentError
-from lab.kinds import build, check_run, shared, sizes
+from lab.kinds import build, check_run, fleet_key, sizes
 from lab.spec import AdamTrapezoid, AdamWCosine, ConstantRate, HyperModel, ModelSpec, Perceptron, RunSpec, replace
 from lab.tasks import Logic, Operation, Sraven
 from lab.training.descent_fleet import fleet_of
@@ -50,7 +50,7 @@ def fleet(*specs):
 def test_it_trains_and_resumes(task, model, recipe):
     specs = [spec(task, model, recipe, seed) for seed in (0, 1)]
     check_run(specs[0])
-    assert shared(specs[0]) == shared(specs[1])
+    assert fleet_key(specs[0]) == fleet_key(specs[1])
     whole = train(fleet(*specs))
     arrays = whole.history.arrays()
     assert np.isfinite(arrays["loss"]).all() and any(name.endswith("_val") for name in arrays)

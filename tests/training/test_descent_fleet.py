@@ -203,9 +203,9 @@ def test_a_table_of_input_functions_trains():
 
 def test_large_tables_are_not_copied_for_each_run(monkeypatch):
     one, other = (RunSpec(Wave(), Perceptron(), ConstantRate(9, 0.1), 0, task_seed=seed) for seed in (0, 1))
-    assert kinds.shared(one) == kinds.shared(other)
+    assert kinds.fleet_key(one) == kinds.fleet_key(other)
     monkeypatch.setattr(module, "STACKED", 10)
-    assert kinds.shared(one) != kinds.shared(other)
+    assert kinds.fleet_key(one) != kinds.fleet_key(other)
     assert descent((0, 1, 2)).data.training.inputs.shape == (1, 60, 1)
 
 

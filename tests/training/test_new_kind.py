@@ -11,7 +11,7 @@ from torch import Tensor, nn
 
 from lab import cli, engine
 from lab.errors import ArgumentError
-from lab.kinds import Sizes, build, check, material, optimizer, sizes
+from lab.kinds import Sizes, build, check, optimizer, sizes, training_data
 from lab.plots.panels import grid
 from lab.run import Run
 from lab.seeds import stream
@@ -43,7 +43,7 @@ class Points:
 
 
 class SineData:
-    columns, judged = ("error_test",), {"error": -1}
+    columns, metric_signs = ("error_test",), {"error": -1}
 
     def __init__(self, specs: Sequence[RunSpec], device: torch.device):
         self.specs, self.device = specs, device
@@ -71,7 +71,7 @@ def _(task: Sine, seed: int) -> Sizes:
     return Sizes("row", inputs=1, outputs=1)
 
 
-@material.register(Sine)
+@training_data.register(Sine)
 def _(task: Sine, specs: Sequence[RunSpec], device: torch.device) -> SineData:
     return SineData(specs, device)
 

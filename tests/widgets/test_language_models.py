@@ -52,7 +52,7 @@ def nothing_trained(tmp_path, monkeypatch):
 def test_shipped_weights_give_the_loss_that_the_figure_has(name):
     found = []
     for run in shipped(name).values():
-        scores = kinds.material(run.spec.task, [run.spec], torch.device("cpu")).scores(run.model())
+        scores = kinds.training_data(run.spec.task, [run.spec], torch.device("cpu")).scores(run.model())
         found.append(float(scores["loss_test"][0]))
         assert found[-1] == pytest.approx(run.scores["loss_test"][-1], rel=1e-4)
     if has_table(name):

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from lab.scale import COMMON, check_scale
-from lab.spec import AdamTrapezoid, Learned, ModelSpec, OwnTask, RunSpec, SearchSpec, remember, replace
+from lab.spec import AdamTrapezoid, Learned, ModelSpec, OwnTask, RunSpec, SearchSpec, register_object, replace
 from lab.tasks import Task, Text
 from lab.tasks.text import text_named
 
@@ -288,9 +288,9 @@ def of_sequences(task: str | Text | Task | OwnTask, scale: str) -> Setting:
 
 
 def named(task: Task) -> OwnTask:
-    """A `lab.Task` as specs name it, remembered for training."""
+    """A `lab.Task` as specs name it, registered for training."""
     spec = OwnTask(task.name, task.digest)
-    remember(spec, task)
+    register_object(spec, task)
     return spec
 
 

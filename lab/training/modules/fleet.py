@@ -14,12 +14,12 @@ from torch.nn.attention import SDPBackend, sdpa_kernel
 from lab.data import measures
 from lab.data.data import Data, take
 from lab.errors import ArgumentError, check_choice, check_number, check_whole, shortened
-from lab.kinds import Batch, check, check_run, optimizer, signature
+from lab.kinds import Batch, batch_key, check, check_run, optimizer
 from lab.nonlinearity.functions import NAMES, named
 from lab.nonlinearity.spline import Spline
 from lab.nonlinearity.swap import put
 from lab.seeds import stream
-from lab.spec import DataSpec, EpisodeSpec, Fit, Knots, ModuleSearch, ModuleSpec, Resolved, RunSpec, remembered, replace
+from lab.spec import DataSpec, EpisodeSpec, Fit, Knots, ModuleSearch, ModuleSpec, Resolved, RunSpec, object_of, replace
 from lab.spec.forms import form
 from lab.training.episodes import deciding
 from lab.training.fleet import Fleet, counting, fleet_class
@@ -49,7 +49,7 @@ class ModuleFleet(Fleet):
         super().__init__(specs, parts, device)
         self.model.train()
         batch = cast(DataOfRuns, self.data).at(0)
-        asked = remembered(known_by(specs[0].model)).way
+        asked = object_of(known_by(specs[0].model)).way
         self.model.choose(batch.inputs, batch.loss, asked)
 
     def freeze(self) -> None:
@@ -94,7 +94,7 @@ class ModuleFleet(Fleet):
     def run_notes(self, run: int) -> dict:
         """How the models were computed, why, and whether there was no other way; what the function does not reach."""
         notes = {"way": self.model.way, "why": self.model.note, "needs_loop": self.model.needs_loop}
-        said = list(remembered(known_by(self.specs[run].model)).notes)
+        said = list(object_of(known_by(self.specs[run].model)).notes)
         return notes | ({"said": said} if said else {})
 
 
@@ -127,8 +127,8 @@ def _(recipe: Fit, recipes: Sequence[Fit], model: nn.Module) -> RunAdamW | RunMo
 
 
 fleet_class.register(Fit, lambda recipe: ModuleFleet)
-signature.register(Fit, lambda recipe, spec: replace(recipe, rate=0.0))
-signature.register(ModuleSpec, lambda model, spec: (replace(model, phi="gelu"), form(model.phi)))
+batch_key.register(Fit, lambda recipe, spec: replace(recipe, rate=0.0))
+batch_key.register(ModuleSpec, lambda model, spec: (replace(model, phi="gelu"), form(model.phi)))
 
 
 @check.register(ModuleSpec)
@@ -159,7 +159,7 @@ class ModulesSearched(Search, ModuleFleet):
         check_whole("knots", spec.knots, 2)
         check_number("spline_rate", spec.spline_rate, 0)
         check_choice("start", spec.start, ("zero", *NAMES))
-        data = remembered(spec.task)
+        data = object_of(spec.task)
         if "search" not in data.rows:
             raise ArgumentError(
                 f"{data.name} has no split 'search', whose examples the function follows; it has {', '.join(data.rows)}"
@@ -224,11 +224,11 @@ class ModuleInnerTask(InnerTask):
         self, task: DataSpec, spec: EpisodeSpec, phi: Functions, given: Mapping[str, Resolved], device: torch.device
     ):
         self.spec, self.device, self.phi = spec, device, phi
-        self.data: Data = remembered(task)
+        self.data: Data = object_of(task)
         rows = torch.cat([self.data.rows[name] for name in spec.pool])
         self.inputs, self.targets = on_device(take(self.data.inputs, rows), device), self.data.targets[rows].to(device)
         self.count = len(self.targets)
-        self.maker: Maker = remembered(known_by(spec.model))  # type: ignore[arg-type]
+        self.maker: Maker = object_of(known_by(spec.model))  # type: ignore[arg-type]
         place = Spline.zeros(spec.restarts[0].knots, spec.low, spec.high)
         nets = [self.maker.new(stream(restart.seed, "episodes")) for restart in spec.restarts]
         for net in nets:
@@ -321,7 +321,7 @@ inner_task.register(DataSpec, ModuleInnerTask)
 
 @check_task.register(DataSpec)
 def _(task: DataSpec, spec: EpisodeSpec) -> None:
-    data: Data = remembered(task)
+    data: Data = object_of(task)
     if missing := [name for name in (*spec.pool, spec.retrain.watch) if name not in data.rows]:
         raise ArgumentError(
             f"{data.name} has no split {missing[0]!r}, which episodes need; it has {', '.join(data.rows)}"
@@ -336,11 +336,11 @@ def _(task: DataSpec, spec: EpisodeSpec) -> None:
 
 @most_rows.register(DataSpec)
 def _(task: DataSpec, spec: EpisodeSpec) -> int:
-    return sum(len(remembered(task).rows[name]) for name in spec.pool)
+    return sum(len(object_of(task).rows[name]) for name in spec.pool)
 
 
 @deciding.register(DataSpec)
 def _(task: DataSpec) -> tuple[tuple[str, str], int]:
-    data = cast(Data, remembered(task))
+    data = cast(Data, object_of(task))
     name, metric = next(iter(data.metrics.items()))
     return (name, "loss"), measures.sign(metric)

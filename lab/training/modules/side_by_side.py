@@ -18,12 +18,12 @@ from lab.data import measures
 from lab.data.data import Data, Inputs, take
 from lab.data.measures import at_least_float32
 from lab.errors import ArgumentError, LabError, shortened
-from lab.kinds import Sizes, build, check, material, side_by_side, sizes
+from lab.kinds import Sizes, build, check, side_by_side, sizes, training_data
 from lab.nonlinearity.spline import Spline
 from lab.nonlinearity.swap import put
 from lab.probes.reading import evaluating
 from lab.seeds import stream
-from lab.spec import DataSpec, ModuleSpec, RunSpec, remembered
+from lab.spec import DataSpec, ModuleSpec, RunSpec, object_of
 from lab.training.modules.maker import Maker, answer, parts_in_evaluation
 from lab.training.sequences import Order
 
@@ -204,7 +204,7 @@ class SideBySide(nn.Module):
 
 @build.register(ModuleSpec)
 def _(model: ModuleSpec, sizes: Sizes, specs: Sequence[RunSpec], modules: Sequence[nn.Module | None]) -> SideBySide:
-    phi, maker = modules[0], remembered(known_by(model))
+    phi, maker = modules[0], object_of(known_by(model))
     nets = [maker.new(spec.seed) for spec in specs]
     if isinstance(phi, Spline) and not phi.values.requires_grad:  # what learns on is each model's own
         net = nets[0]
@@ -224,12 +224,12 @@ def _(model: ModuleSpec, sizes: Sizes, specs: Sequence[RunSpec], modules: Sequen
 @side_by_side.register(ModuleSpec)
 def _(model: ModuleSpec, spec: RunSpec, device: str) -> int:
     """As many as memory has room for; on a CPU weights alone count, whose work is the same in a loop."""
-    maker: Maker = remembered(known_by(model))
+    maker: Maker = object_of(known_by(model))
     return max(1, min(MOST, NUMBERS[device] // max(1, maker.parameters)))
 
 
 def known_by(model: ModuleSpec) -> tuple[str, str, str]:
-    """What the user's own code, which no spec can hold, is remembered by."""
+    """What the user's own code, which no spec can hold, is registered under."""
     return model.name, model.layout, model.replace
 
 
@@ -306,9 +306,9 @@ class DataOfRuns:
     """What runs train on: `train` and `search`; and what they are measured by."""
 
     def __init__(self, task: DataSpec, specs: Sequence[RunSpec], device: torch.device):
-        recipe, self.data = specs[0].recipe, remembered(task)
+        recipe, self.data = specs[0].recipe, object_of(task)
         self.seeds, self.device, self.batch = [spec.seed for spec in specs], device, recipe.batch
-        self.judged = {name: measures.sign(metric) for name, metric in self.data.metrics.items()}
+        self.metric_signs = {name: measures.sign(metric) for name, metric in self.data.metrics.items()}
         self.followed = {name: self.data.rows[name] for name in specs[0].evaluate}
         self.columns = [f"{score}_{split}" for split in self.followed for score in (*self.data.metrics, "loss")]
         self.training = self.drawn(*(name for name in TRAINED if name in self.data.rows))
@@ -341,18 +341,18 @@ class DataOfRuns:
         return scores
 
 
-material.register(DataSpec, DataOfRuns)
+training_data.register(DataSpec, DataOfRuns)
 
 
 @sizes.register(DataSpec)
 def _(task: DataSpec, seed: int) -> Sizes:
-    data: Data = remembered(task)
+    data: Data = object_of(task)
     return Sizes("examples", 0, len(data.classes), examples=sum(len(data.rows.get(name, ())) for name in TRAINED))
 
 
 @check.register(DataSpec)
 def _(task: DataSpec, spec: RunSpec) -> None:
-    data: Data = remembered(task)
+    data: Data = object_of(task)
     for name in ("train", *spec.evaluate):
         if name not in data.rows:
             raise ArgumentError(f"{data.name} has no split {name!r}; it has {', '.join(data.rows)}")

@@ -64,7 +64,7 @@ def complete(
         store.check_writable()
         with suppress(LabError):  # what another user's process has left
             store.sweep()
-        store.drop_needless()
+        store.drop_checkpoints_of_stored()
     what = in_words(missing)
     members = _members(cluster, device, store) if missing and cluster is not None else None
     while missing:

@@ -325,8 +325,8 @@ class Store:
         with self._writing():
             objects.remove(self._checkpoint(specs))
 
-    def drop_needless(self) -> None:
-        """Remove states of fleets whose results are there: a kill came after the last of them."""
+    def drop_checkpoints_of_stored(self) -> None:
+        """Delete checkpoints of runs that are stored: a kill came after the last of them."""
         for members in self.checkpoints():
             if all(map(self.has, members)):
                 self.drop_checkpoint(members)

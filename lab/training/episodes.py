@@ -30,7 +30,7 @@ from lab.training.inner_task import (
     inner_task,
     most_rows,
     refine,
-    with_places,
+    with_identities,
 )
 from lab.training.optimizers import MOMENTS
 
@@ -120,7 +120,7 @@ class Episodes:
         check(spec)
         self.spec, self.device = spec, torch.device(device)
         self.phi = Functions(spec, self.device)
-        parts = with_places(spec.model, spec.learn).parts
+        parts = with_identities(spec.model, spec.learn).parts
         known = cast(Mapping[str, Resolved], given or parts)
         others = {name: known[name] for name in parts if name not in self.phi.names}
         self.inner_tasks = [inner_task(task, spec, self.phi, others, self.device) for task in spec.tasks]

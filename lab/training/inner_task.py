@@ -172,8 +172,8 @@ def learned_names(learn: str, layers: int) -> list[str]:
     return {"shared": ["phi"], "layers": [f"phi{i}" for i in range(layers)], "inputs": ["inputs"]}[learn]
 
 
-def with_places(model: Perceptron, learn: str) -> Perceptron:
-    """The model with a place, now the identity, for each function that is learned."""
+def with_identities(model: Perceptron, learn: str) -> Perceptron:
+    """A copy of the model with the identity in the place of each function that is searched for."""
     parts = {name: part for name, part in model.parts.items() if (learn == "inputs") == name.startswith("phi")}
     return model.having(parts | dict.fromkeys(learned_names(learn, model.layers), "identity"))
 
@@ -278,7 +278,7 @@ class TableInnerTask(InnerTask):
     def __init__(
         self, task: TableTask, spec: EpisodeSpec, phi: Functions, given: Mapping[str, Resolved], device: torch.device
     ):
-        model = with_places(spec.model, spec.learn)
+        model = with_identities(spec.model, spec.learn)
         runs = [RunSpec(task, model, spec.inner, restart.seed, (), spec.task_seed) for restart in spec.restarts]
         modules = {name: build([part] * len(runs)) for name, part in given.items()} | phi.modules()
         shape = sizes(task, spec.task_seed)

@@ -14,7 +14,7 @@ from lab.models.mlp import MLP, InputFunctions
 from lab.nonlinearity.spline import Spline
 from lab.seeds import stream
 from lab.spec import Knots, KnotTable, Part, Resolved, RunSpec, TwoLossSpec, replace
-from lab.training.inner_task import STARTS, check_learn, learned_names, start_values, with_places
+from lab.training.inner_task import STARTS, check_learn, learned_names, start_values, with_identities
 from lab.training.optimizers import RunRates
 from lab.training.rows import TableBatch, held_rows
 from lab.training.sequences import Order
@@ -62,7 +62,7 @@ class TableSearch(Search):
             start = {"inputs": KnotTable(spec.low, spec.high, tuple(map(tuple, rows)))}
         else:
             start = {name: Knots(spec.low, spec.high, tuple(row)) for name, row in zip(names, rows, strict=True)}
-        model = with_places(spec.model, spec.learn)
+        model = with_identities(spec.model, spec.learn)
         model = model.having(model.parts | dict(given) | start)
         recipe = replace(spec.recipe, keep="last", patience=None, trajectory=None)  # nothing is evaluated
         runs = [RunSpec(spec.task, model, recipe, seed, (), spec.task_seed) for seed in self.seeds]

@@ -7,6 +7,7 @@ sources stand in `data/samples/README.md`.
 from __future__ import annotations
 
 from lab.data import cache, convert, datasets
+from lab.places import SAMPLES
 
 TEXTS = ("shakespeare", "moby_dick", "gpt2_merges")
 SHIPPED = ("mnist_sample", "fashion_mnist_sample", "covertype_sample", "bank-marketing", "MagicTelescope", *TEXTS)
@@ -18,7 +19,7 @@ def main() -> None:
         known = datasets.entry(name)
         arrays = datasets.fetch(known.sample_of or name).arrays
         arrays = convert.sample(name, arrays) if known.sample_of else arrays
-        cache.write(datasets.SHIPPED / f"{name}.npz", arrays, small=name in TEXTS)
+        cache.write(SAMPLES / f"{name}.npz", arrays, small=name in TEXTS)
         print(name, convert.digest(arrays))
 
 

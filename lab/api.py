@@ -18,12 +18,13 @@ from lab.nonlinearity.part import Function
 from lab.nonlinearity.spline import Spline
 from lab.own.search import Replaced, search_data
 from lab.papers.hypernetwork.settings import run_of_codes
+from lab.places import SHIPPED
 from lab.request import alike, check_keywords, planned, recipe_of, searched
 from lab.run import MOST_SEED, Run, Runs, complete
 from lab.scale import BEST, largest_first
 from lab.search_results import EpisodeResult, SearchResult
 from lab.spec import OwnTask, by_episodes, object_of
-from lab.store import SHIPPED, Store, as_store
+from lab.store import Store, as_store
 from lab.tasks import Logic, Sraven, TableTask, Task, Text, load
 from lab.training import live
 

@@ -8,11 +8,12 @@ from collections.abc import Callable
 
 import torch
 
-from lab.data import datasets
+from lab.data import cache, datasets
 from lab.devices import choose_device, device_name
 from lab.errors import LabError
 from lab.nonlinearity import op
-from lab.nonlinearity.zoo import zoo_names
+from lab.nonlinearity.zoo import own_folder, zoo_names
+from lab.places import NAME, in_words, unused
 from lab.store import Store
 from lab.versions import version_of
 
@@ -36,12 +37,12 @@ def examine() -> dict[str, str]:
     True
     """
     device = choose_device("auto")
-    findings = {"python": platform.python_version(), "torch": str(torch.__version__)}
+    findings = {"lab": _lab(), "python": platform.python_version(), "torch": str(torch.__version__)}
     findings |= {name: version_of(name) for name in PACKAGES}
     findings["device"] = f"{device} ({device_name(device)})"
     findings["spline kernel"] = _or_error(op.describe)
     findings["browser"] = browser() or "none found: figures come without PNG and SVG; install Chromium or Chrome"
-    findings["zoo"] = _or_error(lambda: f"{len(zoo_names())} learned functions")
+    findings["zoo"] = _or_error(lambda: f"{len(zoo_names())} learned functions; your own go to {own_folder()}")
     findings["data"] = _or_error(_data)
     return findings | _store()
 
@@ -56,6 +57,12 @@ def browser() -> str | None:
     return path if path and os.access(path, os.X_OK) else None  # BROWSER_PATH may name anything
 
 
+def _lab() -> str:
+    """Which lab this is, and which others Python would find behind it."""
+    others = "".join(f"; not used: {place}" for place in unused())
+    return f"{version_of(NAME)}, {in_words()}{others}"
+
+
 def _or_error(examined: Callable[[], str]) -> str:
     """A finding, or the line that says what is wrong: for that a doctor is asked."""
     try:
@@ -66,7 +73,8 @@ def _or_error(examined: Callable[[], str]) -> str:
 
 def _data() -> str:
     here = [name for name in datasets.names() if datasets.find(name)]
-    return f"{len(here)} of {len(datasets.names())} data sets here ({', '.join(here)}); `lab data` lists all"
+    said = f"{len(here)} of {len(datasets.names())} data sets here ({', '.join(here)}); `lab data` lists all"
+    return f"{said}; what is fetched goes to {cache.folder()}"
 
 
 def _store() -> dict[str, str]:

@@ -14,10 +14,11 @@ from lab.data.sentences import Labelled
 from lab.errors import ArgumentError, LabError, check_choice, check_type, check_whole, shown
 from lab.estimates import Estimate, mean
 from lab.jobs.job import work
+from lab.places import SHIPPED
 from lab.run import MOST_SEEDS, Run, RunList, Stored, complete
 from lab.spec import TUNINGS, FineTuning, RunSpec, Tuning, key
 from lab.statistics import INTERVAL, LEVEL
-from lab.store import SHIPPED, Store, as_store
+from lab.store import Store, as_store
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -9,7 +9,8 @@ import subprocess
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parents[1]
+from lab.places import CHECKOUT, NAME
+
 PACKAGES = ("torch", "numpy", "pandas", "plotly")
 # The revision of the lab's arithmetic: raise it with each change of code after which a spec trains to other numbers, in
 # their last digit only, too, and say below what changed. Keys stay; no figure has runs of two revisions.
@@ -19,7 +20,7 @@ ARITHMETIC = 2
 
 def versions() -> dict[str, str]:
     """Versions of what makes numbers and drawing: lab (with its commit), Python, torch, numpy, pandas, plotly."""
-    result = {"lab": version_of("lab-nonlinearities"), "python": platform.python_version()}
+    result = {"lab": version_of(NAME), "python": platform.python_version()}
     if commit := lab_commit():
         result["lab_commit"] = commit
     return result | {name: version_of(name) for name in PACKAGES}
@@ -27,9 +28,10 @@ def versions() -> dict[str, str]:
 
 def lab_commit() -> str | None:
     """The commit of the checkout this lab runs from, "+changes" where tracked files differ; None outside a checkout."""
-    if not (ROOT / ".git").exists():
+    if not CHECKOUT or not (CHECKOUT / ".git").exists():
         return None
-    git = ["git", "-c", f"safe.directory={ROOT}", "-C", str(ROOT)]
+    root = str(CHECKOUT.resolve())
+    git = ["git", "-c", f"safe.directory={root}", "-C", root]
     try:
         head, changed = (
             subprocess.run([*git, *words], capture_output=True, text=True, timeout=10, check=True).stdout.strip()

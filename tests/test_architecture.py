@@ -12,6 +12,7 @@ LAYERS = (
     (
         "errors",
         "files",
+        "places",
         "versions",
         "devices",
         "scale",

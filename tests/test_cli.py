@@ -25,9 +25,9 @@ from lab.nonlinearity.spline import Spline
 from lab.papers.claims import WORDS
 from lab.papers.transformers.settings import setting
 from lab.papers.transformers.sweep import RATES
+from lab.places import SHIPPED as LENT
 from lab.run import Run, complete
 from lab.scale import COMMON, SCALES
-from lab.store import SHIPPED as LENT
 from lab.store import Store
 from tests.processes import ROOT
 

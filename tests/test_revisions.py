@@ -13,10 +13,11 @@ from lab.catalogue.training_queue import train_all
 from lab.cli import main
 from lab.errors import LabError
 from lab.jobs import checkpoints
+from lab.places import SHIPPED
 from lab.resolve import resolve
 from lab.run import Run, complete
 from lab.spec import AdamTrapezoid, ModelSpec, RunSpec, from_json, key, replace
-from lab.store import SHIPPED, MixedRevisionsError, Store
+from lab.store import MixedRevisionsError, Store
 from lab.training.descent_fleet import fleet_of
 from lab.training.fleet import train
 from lab.versions import ARITHMETIC

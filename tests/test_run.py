@@ -13,9 +13,10 @@ from lab.catalogue.registry import entry
 from lab.errors import ArgumentError, LabError
 from lab.nonlinearity.part import as_part
 from lab.papers.hypernetwork.settings import FIGURE_METHODS, run_of_codes, sraven
+from lab.places import SHIPPED
 from lab.run import Run, complete
 from lab.spec import Knots, Learned, from_json, key, replace
-from lab.store import SHIPPED, Store
+from lab.store import Store
 
 
 def train(task="memorize", **settings):

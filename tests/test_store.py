@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 
 from lab.errors import ArgumentError, LabError
 from lab.files import temporary
+from lab.places import SHIPPED
 from lab.run import Run
 from lab.spec import (
     AdamTrapezoid,
@@ -29,7 +30,7 @@ from lab.spec import (
     replace,
     to_json,
 )
-from lab.store import SHIPPED, DamagedError, Store
+from lab.store import DamagedError, Store
 from lab.tasks import Sraven
 
 RUN = RunSpec("memorize", ModelSpec(layers=1, width=8), AdamTrapezoid(steps=6, rate=0.003, batch=8), seed=0)

@@ -28,12 +28,13 @@ from lab.devices import choose_device, device_name
 from lab.errors import ArgumentError, check_whole, listed, shown
 from lab.papers.entry import Entry, Planned
 from lab.papers.tables import curves
+from lab.places import SHIPPED
 from lab.plots.style import method_title
 from lab.progress import lasting
 from lab.run import MOST_SEEDS, Run, complete
 from lab.scale import BEST, check_scale
 from lab.spec import key, needs
-from lab.store import SHIPPED, UNNOTED, Store, as_store
+from lab.store import UNNOTED, Store, as_store
 from lab.versions import versions
 
 if TYPE_CHECKING:

@@ -10,8 +10,9 @@ from lab.catalogue.figure import EARLIER
 from lab.catalogue.registry import entries
 from lab.catalogue.shipped import has_results, provenance_of, shipped_tasks
 from lab.papers.entry import Entry
+from lab.places import SHIPPED
 from lab.spec import from_json
-from lab.store import SHIPPED, Store
+from lab.store import Store
 
 NUMBERS = ("width", "steps", "seed")
 COLUMNS = ("kind", "key", "task", *NUMBERS, "model", "functions")

@@ -12,10 +12,11 @@ import pandas as pd
 
 from lab.catalogue.figure import find_table, read_table
 from lab.catalogue.registry import ACROSS, entries, papers
-from lab.catalogue.shipped import RESULTS, shipped_tasks
+from lab.catalogue.shipped import shipped_tasks
 from lab.errors import ArgumentError, LabError, check_path, shortened
 from lab.papers.claims import ABSENT, FAILS, HOLDS, ON_STAND_IN, OPEN, UNDECIDED, WORDS, Claim, absent, agreement
 from lab.papers.entry import Entry
+from lab.places import RESULTS
 from lab.scale import SCALES, check_scale
 from lab.statistics import LEVEL
 

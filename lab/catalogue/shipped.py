@@ -20,11 +20,11 @@ from lab.files import put
 from lab.nonlinearity.spline import Spline
 from lab.papers.entry import Entry, Planned
 from lab.papers.tables import curves
+from lab.places import RESULTS, SHIPPED
 from lab.spec import RunSpec, key, needs
-from lab.store import SHIPPED, Store
+from lab.store import Store
 from lab.versions import ARITHMETIC
 
-RESULTS = Path(__file__).parents[2] / "data" / "results"
 # In a provenance of all tasks of a figure, and known of none of them alone
 OF_ALL_TASKS = ("seconds", "training_seconds", "kernels", "commits", "instructions", "arithmetic", "numerics")
 

@@ -20,7 +20,7 @@ import torch
 
 from lab.catalogue.figure import find_table, read_table
 from lab.catalogue.registry import modules
-from lab.catalogue.shipped import RESULTS, has_table, shipped_table
+from lab.catalogue.shipped import has_table, shipped_table
 from lab.errors import LabError
 from lab.estimates import Estimate, nested
 from lab.nonlinearity import document
@@ -28,6 +28,7 @@ from lab.nonlinearity.spline import Spline
 from lab.nonlinearity.zoo import is_of_another, with_own, zoo_files
 from lab.papers.entry import SEEDS
 from lab.papers.tables import alive, curves
+from lab.places import RESULTS
 from lab.probes.profile import Received, profile, received
 from lab.resolve import resolve
 from lab.run import Run

@@ -99,7 +99,7 @@ class Scorecard:
     def run(self) -> None:
         """Print it."""
         from lab.catalogue import scorecard
-        from lab.catalogue.shipped import RESULTS
+        from lab.places import RESULTS
 
         if self.json and self.markdown:
             raise ArgumentError("--json and --markdown: give one of them")

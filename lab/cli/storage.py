@@ -71,7 +71,8 @@ class StoreCommand:
 
     def run(self) -> None:
         """Do it."""
-        from lab.store import SHIPPED, Store
+        from lab.places import SHIPPED
+        from lab.store import Store
 
         store = Store()
         if bool(self.keys) != (self.action == "export"):

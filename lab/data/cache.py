@@ -18,17 +18,15 @@ import numpy as np
 from lab.data import convert
 from lab.errors import LabError
 from lab.files import abandoned, temporary, user_folder
+from lab.places import default_folder
 
-CHECKOUT = Path(__file__).parents[2]
 NOTES = ("origin", "digest")  # in a file of the cache, beside the arrays
 
 
 def folder() -> Path:
-    """LAB_CACHE, `data/cache` of the checkout, or `~/.cache/lab/data`; it need not be there."""
-    if given := user_folder("LAB_CACHE"):
-        return given.absolute()
-    here = (CHECKOUT / "pyproject.toml").is_file()
-    return (CHECKOUT / "data" / "cache" if here else Path.home() / ".cache/lab/data").absolute()
+    """LAB_CACHE, `data/cache` of the checkout, or `cache` in the user's data folder; it need not be there."""
+    given = user_folder("LAB_CACHE")
+    return given.absolute() if given else default_folder("cache")
 
 
 def path(name: str) -> Path:

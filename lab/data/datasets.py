@@ -25,8 +25,8 @@ from lab.data.download import Files, SourceError, short, unpacked
 from lab.data.shape import Arrays
 from lab.errors import ArgumentError, LabError, listed, shown
 from lab.files import user_folder
+from lab.places import SAMPLES
 
-SHIPPED = cache.CHECKOUT / "data" / "samples"
 MOST_NAMED = 6  # files of a set that a message lists
 DEPTH = 3  # levels of folders, LAB_DATA itself the first, that are searched
 
@@ -237,7 +237,7 @@ def accept(known: Dataset, arrays: Arrays, origin: str) -> Loaded:
 
 
 def _shipped(name: str) -> Path:
-    return SHIPPED / f"{name}.npz"
+    return SAMPLES / f"{name}.npz"
 
 
 def cache_path(known: Dataset) -> Path:

@@ -14,15 +14,15 @@ from plotly.offline import get_plotlyjs
 from lab.catalogue.figure import PACKED, find_table, table_names
 from lab.catalogue.registry import PAPERS, entries
 from lab.catalogue.scorecard import score
-from lab.catalogue.shipped import RESULTS, best_scale, folder_of, has_results, read
+from lab.catalogue.shipped import best_scale, folder_of, has_results, read
 from lab.errors import ArgumentError, LabError, check_path
 from lab.gallery import pages
 from lab.nonlinearity.zoo import shipped_alone
+from lab.places import NOTEBOOKS, RESULTS
 from lab.plots.page import CONFIG, with_room
 from lab.widgets import explore
 from lab.widgets.pages import style as page_style
 
-NOTEBOOKS = Path(__file__).parents[2] / "notebooks"
 EXPLORED = ("transformers/fig5", "transformers/fig6", "transformers/fig11")  # whose explorers need no kernel
 MARK = "lab-gallery"  # in a folder that a gallery may be written into again
 

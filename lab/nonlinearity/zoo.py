@@ -18,9 +18,9 @@ from lab.errors import ArgumentError, LabError, absolute_path, check_flag, check
 from lab.files import user_folder
 from lab.nonlinearity import document
 from lab.nonlinearity.spline import Spline, check_finite, check_single
+from lab.places import ZOO
 from lab.store import Store
 
-SHIPPED = Path(__file__).parents[2] / "data" / "zoo"
 MINE = "mine"  # no paper is called so
 _shipped_alone = ContextVar("shipped_alone", default=False)
 NAMED, SAID = 3, 120  # of files that are left out: how many are named, and characters of the reason
@@ -109,7 +109,7 @@ def left_out(problems: Mapping[str, str]) -> str:
 
 def zoo_files(folder: str | Path | None = None) -> dict[str, Path]:
     """Files by name, in the order of `zoo_names`."""
-    files = _named(SHIPPED, "*/*.json")
+    files = _named(ZOO, "*/*.json")
     if not with_own():
         return files
     if folder is not None:

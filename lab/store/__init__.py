@@ -15,6 +15,6 @@ Whatever else lies in these folders is foreign: it is reported, and never change
 """
 
 from lab.store.results import DamagedError
-from lab.store.store import SHIPPED, UNNOTED, MixedRevisionsError, Spec, Store, as_store
+from lab.store.store import UNNOTED, MixedRevisionsError, Spec, Store, as_store
 
-__all__ = ["SHIPPED", "UNNOTED", "DamagedError", "MixedRevisionsError", "Spec", "Store", "as_store"]
+__all__ = ["UNNOTED", "DamagedError", "MixedRevisionsError", "Spec", "Store", "as_store"]

@@ -25,14 +25,13 @@ from torch import Tensor
 
 from lab.errors import ArgumentError, LabError, check_path, check_type, shown
 from lab.files import check_no_file, temporary, user_folder, write
+from lab.places import default_folder
 from lab.spec import from_json, is_search, key, needs
 from lab.store import checkpoints, contents, leases, objects, results
 from lab.store.checkpoints import Spec
 from lab.store.results import DamagedError
 from lab.versions import ARITHMETIC
 
-CHECKOUT = Path(__file__).parents[2]
-SHIPPED = CHECKOUT / "data"
 UNNOTED = "2"  # the revision of results from before it was noted
 ADVICE = "run `lab store clean` to remove it; it is then trained again when it is needed"
 
@@ -42,8 +41,8 @@ class MixedRevisionsError(LabError):
 
 
 class Store:
-    """Results by spec. folder: `LAB_STORE`, or `data/store` of the checkout, or else `~/.cache/lab/store`; a URL, such
-    as s3://bucket/folder, names a place in a bucket (`lab.store.objects`).
+    """Results by spec. folder: `LAB_STORE`, or `data/store` of the checkout, or else `store` in the user's data
+    folder; a URL, such as s3://bucket/folder, names a place in a bucket (`lab.store.objects`).
 
     shipped: a second folder, with `runs/`, to read a run from which the first lacks; None: there is none. Raises
     ArgumentError where no folder can be.
@@ -55,7 +54,7 @@ class Store:
             self.folder = objects.opened(url)
         else:
             given = None if folder is None else check_path("folder", folder)
-            self.folder = (given or user_folder("LAB_STORE") or _default_folder()).absolute()
+            self.folder = (given or user_folder("LAB_STORE") or default_folder("store")).absolute()
             if given:
                 check_no_file(self.folder, f"the store {folder} (LAB_STORE names another)")
         self.shipped, self._advice = None if shipped is None else _shipped_store(shipped), ADVICE
@@ -63,7 +62,7 @@ class Store:
     @property
     def local_folder(self) -> Path:
         """Its folder; of a store in a bucket, where it would be without LAB_STORE."""
-        return _default_folder() if objects.in_bucket(self.folder) else self.folder
+        return default_folder("store") if objects.in_bucket(self.folder) else self.folder
 
     def path(self, spec: Spec) -> Path:
         """The folder of a spec's result, whether it is there or not."""
@@ -415,8 +414,3 @@ def _shipped_store(folder: str | Path) -> Store:
     store = Store(folder)
     store._advice = "it came with the lab: bring it back from where you have the lab from"
     return store
-
-
-def _default_folder() -> Path:
-    here = (CHECKOUT / "pyproject.toml").is_file()
-    return CHECKOUT / "data" / "store" if here else Path.home() / ".cache/lab/store"

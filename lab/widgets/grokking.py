@@ -15,8 +15,9 @@ from lab.errors import ArgumentError
 from lab.nonlinearity import document
 from lab.nonlinearity.part import as_part
 from lab.nonlinearity.spline import Spline
-from lab.nonlinearity.zoo import MINE, SHIPPED, zoo, zoo_names
+from lab.nonlinearity.zoo import MINE, zoo, zoo_names
 from lab.papers.simplicity.settings import ADDITION, LEVEL, RELU, grokking
+from lab.places import ZOO
 from lab.plots import operation_table
 from lab.plots.operation_table import operation_title
 from lab.plots.style import ORANGE, SEQUENCE
@@ -179,7 +180,7 @@ class GrokkingExplorer(LiveExplorer):
 def _functions() -> dict[str, Part | None]:
     """What is offered: plain functions; those of the zoo for operations, yours too (None: not read yet); and those of
     shipped results for operations that the zoo has none for."""
-    tasks = {document.read(path)["provenance"]["task"] for path in (SHIPPED / "simplicity").glob("*.json")}
+    tasks = {document.read(path)["provenance"]["task"] for path in (ZOO / "simplicity").glob("*.json")}
     names = [name for name in zoo_names() if name.split("/")[0] in (MINE, "simplicity")]
     learned = shipped_functions(LEARNED_FOR)
     shipped = {f"learned for {task}": as_part(phi) for task, phi in learned.items() if task not in tasks}

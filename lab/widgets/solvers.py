@@ -10,11 +10,12 @@ from torch import nn
 
 from lab.models.hyper import method_of
 from lab.papers.hypernetwork.settings import FIGURE_METHODS, PROBLEMS, SEEDS, of_task, sraven
+from lab.places import SHIPPED
 from lab.plots.style import method_title
 from lab.run import Run
 from lab.scale import BEST, SCALES, check_scale, largest_first, training_scale
 from lab.spec import RunSpec, replace
-from lab.store import SHIPPED, Store
+from lab.store import Store
 from lab.tasks import Logic, Sraven
 from lab.widgets.explorer import Explorer
 

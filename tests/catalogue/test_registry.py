@@ -18,12 +18,13 @@ from lab.catalogue.build import check
 from lab.catalogue.figure import EARLIER
 from lab.catalogue.listing import listing
 from lab.catalogue.registry import PAPERS, entries, entry, package
-from lab.catalogue.shipped import RESULTS, best_scale, shipped_plan
+from lab.catalogue.shipped import best_scale, shipped_plan
 from lab.data import datasets
 from lab.data.tokens import SPLITS
 from lab.errors import ArgumentError
 from lab.papers.transformers import sweep
 from lab.papers.transformers.settings import setting
+from lab.places import RESULTS
 from lab.scale import COMMON, SCALES
 from lab.spec import RunSpec, Shaped, key, needs, replace
 from lab.tasks.task import REQUIRED_SPLITS

@@ -11,12 +11,12 @@ import lab as package
 from lab.catalogue import scorecard
 from lab.catalogue.registry import entries, entry
 from lab.catalogue.scorecard import as_markdown
-from lab.catalogue.shipped import RESULTS
 from lab.errors import ArgumentError, LabError
 from lab.gallery.pages import TEMPLATES
 from lab.papers.claims import ABSENT, FAILS, HOLDS, ON_STAND_IN, OPEN, UNDECIDED, WORDS, agreement, spearman
 from lab.papers.hypernetwork.logic import PAPER
 from lab.papers.transformers import matrix
+from lab.places import RESULTS
 from tests.papers.activations.planted import scores
 from tests.papers.hypernetwork.planted import fractions, logic
 from tests.papers.simplicity.planted import sines

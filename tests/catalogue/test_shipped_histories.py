@@ -10,9 +10,10 @@ from lab.catalogue.build import figure
 from lab.catalogue.figure import sealed
 from lab.catalogue.registry import entry
 from lab.catalogue.shipped import shipped_histories
+from lab.places import SHIPPED
 from lab.run import Run
 from lab.spec import RunSpec, from_json, key, needs
-from lab.store import SHIPPED, Store
+from lab.store import Store
 
 FIG10, FIG2, TASKS = "transformers/fig10", "transformers/fig2", ("memorize", "addmod", "add")
 

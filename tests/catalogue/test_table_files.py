@@ -10,8 +10,8 @@ import pytest
 
 from lab.catalogue import figure, scorecard, shipped
 from lab.catalogue.registry import entry
-from lab.catalogue.shipped import RESULTS
 from lab.errors import LabError
+from lab.places import RESULTS
 
 NAME = "transformers/fig5"  # with learning curves beside its table
 

@@ -14,6 +14,7 @@ from lab.data.catalogue import CATALOGUE
 from lab.data.dataset import DIGESTS, Archive, Dataset, Web
 from lab.data.shape import ImageShape, TableShape
 from lab.errors import ArgumentError, LabError
+from lab.places import SAMPLES
 
 TABLE = pd.DataFrame({"x": np.linspace(-3, 5, 40), "label": [0, 1] * 20})
 CSV = TABLE.to_csv(index=False).encode()
@@ -53,10 +54,10 @@ def same(data, arrays=CONTENT):
 
 
 def test_samples_have_their_digests_open_licences_and_are_small():
-    files = sorted(datasets.SHIPPED.glob("*.npz"))
+    files = sorted(SAMPLES.glob("*.npz"))
     assert {file.stem for file in files} == set(SHIPPED)
     assert sum(file.stat().st_size for file in files) < 7e6
-    readme = (datasets.SHIPPED / "README.md").read_text(encoding="utf-8")
+    readme = (SAMPLES / "README.md").read_text(encoding="utf-8")
     for file in files:
         assert datasets.verify(file.stem) is None
         data = datasets.load(file.stem)

@@ -16,7 +16,8 @@ from lab.gallery import site as module
 from lab.gallery import write_gallery
 from lab.gallery.pages import functions, index
 from lab.nonlinearity.spline import Spline
-from lab.nonlinearity.zoo import SHIPPED, zoo_curves, zoo_names
+from lab.nonlinearity.zoo import zoo_curves, zoo_names
+from lab.places import ZOO
 from lab.plots.caption import signed
 
 SECRET = "nobody-else-knows"
@@ -44,7 +45,7 @@ def test_own_functions_are_on_the_pages_where_that_is_asked_for(words, own, tmp_
     Spline([0.0, 1.0, 0.0]).save(tmp_path / f"{SECRET}.json")
     monkeypatch.setattr(module, "_write", lambda out, results: [out / name for name in zoo_names()])
     main(words.split())
-    assert capsys.readouterr().out.startswith(f"{len(list(SHIPPED.rglob('*.json'))) + own} pages")
+    assert capsys.readouterr().out.startswith(f"{len(list(ZOO.rglob('*.json'))) + own} pages")
     assert f"mine/{SECRET}" in zoo_names()
 
 

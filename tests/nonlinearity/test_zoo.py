@@ -12,11 +12,11 @@ from scipy.stats import ttest_ind
 
 import lab
 from lab import tasks
-from lab.catalogue.shipped import RESULTS
 from lab.catalogue.zoo import MEASURED, publish
 from lab.errors import ArgumentError, LabError
 from lab.nonlinearity import document
-from lab.nonlinearity.zoo import SHIPPED, left_out, zoo_curves, zoo_names
+from lab.nonlinearity.zoo import left_out, zoo_curves, zoo_names
+from lab.places import RESULTS, ZOO
 
 
 @pytest.fixture
@@ -28,7 +28,7 @@ def own(tmp_path, monkeypatch):
 
 
 def test_every_shipped_file_is_sealed_and_says_where_it_is_from(own):
-    files = list(SHIPPED.rglob("*.*"))
+    files = list(ZOO.rglob("*.*"))
     assert sorted(f"{file.parent.name}/{file.stem}" for file in files) == zoo_names()
     for file in files:
         kept = json.loads(file.read_text())

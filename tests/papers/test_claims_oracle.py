@@ -9,7 +9,7 @@ from scipy import stats
 from scipy.ndimage import uniform_filter1d
 
 from lab.catalogue import scorecard
-from lab.catalogue.shipped import RESULTS
+from lab.places import RESULTS
 
 
 @pytest.fixture(scope="module")

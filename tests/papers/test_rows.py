@@ -6,11 +6,11 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from lab.catalogue.shipped import RESULTS
 from lab.estimates import ALIKE, compare, mean, on_rows, ratio_of_means
 from lab.papers.claims import FAILS, HOLDS, UNDECIDED, Verdict, absent, all_of, on_every_reading
 from lab.papers.runs import gains_on_rows
 from lab.papers.simplicity.tables.settings import IAFS, LEARNED, RELU, TANH, rows_tested
+from lab.places import RESULTS
 from lab.tasks.table import sizes
 
 

@@ -10,9 +10,10 @@ from lab.catalogue import build
 from lab.catalogue.build import entry
 from lab.catalogue.shipped import has_table, shipped_table
 from lab.errors import ArgumentError
+from lab.places import SHIPPED
 from lab.run import Run
 from lab.spec import from_json, key, needs
-from lab.store import SHIPPED, Store
+from lab.store import Store
 from lab.tasks import Text
 
 FIGURES = {

@@ -5,7 +5,6 @@ import pytest
 
 from lab import tasks
 from lab.catalogue.registry import entries
-from lab.catalogue.shipped import RESULTS
 from lab.errors import ArgumentError
 from lab.models.transformer import Transformer
 from lab.papers.hypernetwork import settings as hyper_settings
@@ -13,6 +12,7 @@ from lab.papers.hypernetwork.origin import origin as hyper_origin
 from lab.papers.transformers.origin import origin
 from lab.papers.transformers.settings import CHEAP, setting
 from lab.papers.transformers.sweep import RATES, SEARCHED, best, best_choice, best_knot_rate
+from lab.places import RESULTS
 from lab.scale import COMMON
 from lab.tasks.named import learned
 

@@ -23,7 +23,7 @@ from lab.request import alike, check_keywords, planned, recipe_of, searched
 from lab.run import MOST_SEED, Run, Runs, complete
 from lab.scale import BEST, largest_first
 from lab.search_results import EpisodeResult, SearchResult
-from lab.spec import OwnTask, by_episodes, object_of
+from lab.spec import EpisodeSpec, OwnTask, object_of
 from lab.store import Store, as_store
 from lab.tasks import Logic, Sraven, TableTask, Task, Text, load
 from lab.training import live
@@ -99,7 +99,7 @@ def search(
         )
     store, spec = as_store(store), searched(task, scale, learn, check_whole("seed", seed, 0, MOST_SEED), by)
     complete([spec], store, device, progress)
-    return EpisodeResult(spec, store) if by_episodes(spec) else SearchResult(spec, store)
+    return EpisodeResult(spec, store) if isinstance(spec, EpisodeSpec) else SearchResult(spec, store)
 
 
 def _hinted(call: Callable[P, T]) -> Callable[P, T]:

@@ -82,7 +82,7 @@ def test_the_zoo_has_a_gain_where_the_data_is_known_and_none_elsewhere(store_fol
         lab.train(own.signs(), mlp=mlp, seeds=2, **SHORT)
     row = lab.zoo().loc["mine/signs"]
     assert row["paper"] == "simplicity" and row["seeds"] == 2 and np.isfinite(row["gain_mean"])
-    monkeypatch.setattr("lab.spec.modules._objects", {})
+    monkeypatch.setattr("lab.spec.own._objects", {})
     table = lab.zoo()
     assert "problem" not in table and np.isnan(float(table["gain_mean"]["mine/signs"]))
 

@@ -22,7 +22,7 @@ from lab.models.layers import Decoder
 from lab.models.mlp import MLP
 from lab.models.transformer import Transformer, VectorTransformer
 from lab.spec import HyperModel, ModelSpec, Perceptron, RunSpec
-from lab.spec.forms import form
+from lab.spec.canonical import form
 
 
 def as_vectors(sizes: Sizes) -> Sizes:

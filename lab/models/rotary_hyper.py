@@ -41,7 +41,7 @@ from lab.models.layers import (
 )
 from lab.models.transformer import DIRECT, chunked
 from lab.spec import Part, RunSpec, register, replace
-from lab.spec.forms import form
+from lab.spec.canonical import form
 
 NETWORKS = ("head", "pair")
 PAIRS = {"cpu": 2**22, "cuda": 2**26}  # numbers of u at once, by device: 16 and 256 MB in float32

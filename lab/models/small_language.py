@@ -24,7 +24,7 @@ from lab.nonlinearity.spline import Spline
 from lab.nonlinearity.swap import swap
 from lab.seeds import stream
 from lab.spec import Part, RunSpec, register, replace
-from lab.spec.forms import form
+from lab.spec.canonical import form
 
 GATED = ("geglu", "learnable_geglu")
 # The paper's activations by name, for a layer of so many channels; GELU is its approximation by tanh.

@@ -23,7 +23,7 @@ from lab.errors import ArgumentError, check_choice
 from lab.kinds import Sizes, batch_key, build, check
 from lab.models.layers import Embedding, Linear, at_positions, rotary_angles, rotate, slices, split_heads
 from lab.spec import Part, RunSpec, register, replace
-from lab.spec.forms import form
+from lab.spec.canonical import form
 
 CAP = 30.0  # of logits: CAP tanh(logit / CAP)
 BLOCK = 128  # tokens: windows are counted in blocks

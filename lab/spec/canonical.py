@@ -9,17 +9,27 @@ from importlib import import_module
 from typing import Any, TypeVar, cast
 
 from lab.errors import ArgumentError
-from lab.spec.finetuning import FineTuning, Tuning
-from lab.spec.models import HyperModel, ModelSpec, Perceptron
-from lab.spec.modules import DataSpec, Fit, ModuleSearch, ModuleSpec, OwnTask
-from lab.spec.own_tables import OwnTable
-from lab.spec.parts import Coefficients, Knots, KnotTable, Learned, ModuleFunction, Shaped
-from lab.spec.recipes import AdamTrapezoid, AdamWCosine, ConstantRate
-from lab.spec.runs import RunSpec
+from lab.spec.models import (
+    Coefficients,
+    HyperModel,
+    Knots,
+    KnotTable,
+    Learned,
+    ModelSpec,
+    ModuleFunction,
+    ModuleSpec,
+    Part,
+    Perceptron,
+    Shaped,
+)
+from lab.spec.own import DataSpec, OwnTable, OwnTask
+from lab.spec.recipes import AdamTrapezoid, AdamWCosine, ConstantRate, Fit, Tuning
+from lab.spec.runs import FineTuning, RunSpec
 from lab.spec.searches import (
     EpisodeSpec,
     InterpolatedSpec,
     ModuleEpisodes,
+    ModuleSearch,
     Restart,
     SearchSpec,
     SharedSearch,
@@ -106,3 +116,26 @@ def _spec(value: object) -> object:
     if isinstance(value, list):
         return tuple(_spec(item) for item in value)
     return value
+
+
+def form(part: Part) -> str:
+    """A text that is equal for two parts whose values can stand side by side along the run axis.
+
+    >>> from lab.spec import Knots
+    >>> form("gelu"), form(Knots(-1.0, 1.0, (0.0, 1.0, 0.0))) == form(Knots(-1.0, 1.0, (0.0, 0.0, 2.0)))
+    ('gelu', True)
+    """
+    if isinstance(part, Shaped) and part.shape == "symmetrized":
+        part = part.of  # on the same knots
+    if isinstance(part, str):
+        return part
+    if isinstance(part, (Coefficients, Shaped, ModuleFunction)):
+        return to_json(part)  # a polynomial has no run axis: one fleet, one function
+    if isinstance(part, KnotTable):
+        return f"table {part.low} {part.high} {len(part.values)} {len(part.values[0])}"
+    if not isinstance(part, Learned):
+        return f"spline {part.low} {part.high} {len(part.values)}"
+    count = getattr(part.search, "knots", None)
+    if count is None:
+        return to_json(part)  # how many knots the best restart of a search by episodes has is not known before
+    return f"spline {part.search.low} {part.search.high} {count}"

@@ -1,11 +1,72 @@
-"""Models: transformers over words and over vectors, and perceptrons on the rows of a table."""
+"""Models and their non-linearities: by name, by their values, or by the search that finds them."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from typing import Any, ClassVar
 
-from lab.spec.parts import Part
+UNCHANGED = "unchanged"  # a model of the user's keeps the activations that it has
+
+
+@dataclass(frozen=True)
+class Knots:
+    """A non-linearity given by its values at evenly spaced knots of [low, high]."""
+
+    low: float
+    high: float
+    values: tuple[float, ...]
+
+
+@dataclass(frozen=True)
+class KnotTable:
+    """Several functions on evenly spaced knots of [low, high], one a row: an own one for each dimension of an input."""
+
+    low: float
+    high: float
+    values: tuple[tuple[float, ...], ...]
+
+
+@dataclass(frozen=True)
+class Coefficients:
+    """A polynomial on [low, high], constant beyond, by its coefficients (`lab.nonlinearity.shapes`)."""
+
+    low: float
+    high: float
+    values: tuple[float, ...]
+    basis: str  # "powers" or "chebyshev"
+
+
+@dataclass(frozen=True)
+class ModuleFunction:
+    """An activation that is a module or a function of the user's: what it is, how it prints itself, and its state."""
+
+    kind: str
+    text: str
+    digest: str
+
+
+@dataclass(frozen=True)
+class Learned:
+    """The non-linearity that a search finds. part: of a `SearchSpec` "mlp" or "attention"; of the others "phi", "phi0",
+    "phi1", … of the layers, or "inputs"; of an `EpisodeSpec` also of one restart, not of the best, "phi@0", ….
+    """
+
+    search: Any  # its spec
+    part: str = "mlp"
+
+
+@dataclass(frozen=True)
+class Shaped:
+    """What a search finds, in another shape: "symmetrized" (App. D), "polynomial" or "chebyshev" (App. F)."""
+
+    of: Learned
+    shape: str
+    degree: int | None = None  # of the last two
+
+
+Resolved = str | Knots | KnotTable | Coefficients | ModuleFunction  # a non-linearity with its values
+Part = Resolved | Learned | Shaped
 
 
 @dataclass(frozen=True)
@@ -124,3 +185,34 @@ class Perceptron:
     def activation_memory(self, length: int) -> float:
         """As in `ModelSpec`."""
         return self.width
+
+
+@dataclass(frozen=True)
+class ModuleSpec:
+    """Models that a function of the user's makes, from a seed each.
+
+    Known of them: the user's name for them, the names, shapes and types of parameters and buffers, and how they print
+    themselves. The code of the function and of the modules is not part of the identity.
+    """
+
+    name: str
+    layout: str  # SHA-256 of what is known
+    replace: str  # which activations, in words
+    phi: Part = UNCHANGED
+
+    layers: ClassVar[int] = 1  # rough sizes of work are not known
+    width: ClassVar[int] = 1
+    prefactor: ClassVar[float] = 1.0
+
+    @property
+    def parts(self) -> dict[str, Part]:
+        """Its non-linearities by name."""
+        return {"phi": self.phi}
+
+    def having(self, parts: Mapping[str, Part]) -> ModuleSpec:
+        """The same with another function, by the names of `parts`."""
+        return replace(self, phi=parts["phi"])
+
+    def activation_memory(self, length: int) -> float:
+        """As in `ModelSpec`."""
+        return 1.0

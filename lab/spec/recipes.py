@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from typing import TypeVar
-
-Recipe = TypeVar("Recipe", bound="Steps")
+from dataclasses import dataclass, field, replace
+from typing import Any, ClassVar, Self, cast
 
 
 class Steps:
@@ -24,7 +22,7 @@ class Steps:
         """Number of steps that are really taken."""
         return self.steps if self.stop is None else min(self.stop, self.steps)
 
-    def taking(self: Recipe, steps: int) -> Recipe:
+    def taking(self, steps: int) -> Self:
         """The recipe with so many steps: up to its own number it stops early, on the same schedule; beyond, the
         schedule is as long as that.
 
@@ -32,7 +30,7 @@ class Steps:
         (20, 2000)
         """
         changes = {"stop": steps} if steps <= self.steps else {"steps": steps, "stop": None}
-        return replace(self, **changes)  # type: ignore[type-var]
+        return replace(cast(Any, self), **changes)
 
     @property
     def watched(self) -> tuple[str, ...]:
@@ -96,3 +94,51 @@ class ConstantRate(Steps):
     def watched(self) -> tuple[str, ...]:
         """As in `Steps`."""
         return (self.watch,) if self.keep == "best" or self.patience is not None else ()
+
+
+@dataclass(frozen=True)
+class Fit(Steps):
+    """How modules of the user's are trained."""
+
+    steps: int
+    rate: float  # peak learning rate
+    batch: int | None = 128  # examples a step; None: all of them
+    optimizer: str = "adam"  # or "adamw", "sgd"
+    schedule: str = "trapezoid"  # linear warm-up, constant, cosine to zero; or "cosine", "constant"
+    decay: float = 0.0  # of "adamw": matrices and kernels shrink by rate × decay a step, biases and norms do not
+    momentum: float = 0.9  # of "sgd"
+    warmup: float = 0.05  # fraction of the steps
+    cooldown: float = 0.5  # fraction of the steps, of the trapezoid
+    precision: str = "float32"  # or "bfloat16": torch.autocast
+    stop: int | None = None
+    every: int = 50  # steps between two evaluations
+    threads: int = field(default=1, metadata={"since": 2})  # of torch on a CPU; another number rounds otherwise
+
+    watch: ClassVar[str] = "val"  # the split that decides between restarts of a search
+
+
+@dataclass(frozen=True)
+class Tuning:
+    """How weights are tuned, by AdamW.
+
+    The rate rises for a fraction of the steps, `warmup`, then falls, in a straight "line" or as a "cosine", to the
+    fraction `floor`. Of all epochs the best on `val` counts; training ends after `patience` worse ones.
+    """
+
+    rate: float = 5e-5
+    batch: int = 64
+    epochs: int = 10
+    decay: float = 0.0
+    length: int = 128  # tokens; longer examples are cut
+    warmup: float = 0.0
+    schedule: str = "line"
+    floor: float = 0.0
+    patience: int | None = None
+
+
+# By the scripts of the evaluations; 2023 looks every 200 steps, here after every epoch.
+TUNINGS = {
+    "2023": Tuning(patience=10),
+    "2024": Tuning(patience=3),
+    "2025": Tuning(3e-5, 32, decay=0.01, length=512, warmup=0.06, schedule="cosine", floor=0.1),
+}

@@ -1,13 +1,13 @@
-"""Runs: a task, a model, a recipe and a seed; and the searches that a run or a search needs."""
+"""Runs: a task, a model, a recipe and a seed; fine-tuning of one; and the searches that a spec needs."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import Any
 
-from lab.spec.modules import ModuleSearch
-from lab.spec.parts import Learned, Shaped
-from lab.spec.searches import EpisodeSpec, SearchSpec, SharedSearch, TwoLossSpec
+from lab.spec.models import Learned, Shaped
+from lab.spec.recipes import TUNINGS, Tuning
+from lab.spec.searches import SharedSearch
 
 
 @dataclass(frozen=True)
@@ -34,13 +34,40 @@ class RunSpec:
         return self.evaluate == ("val",)
 
 
-Search = SearchSpec | SharedSearch | EpisodeSpec | TwoLossSpec | ModuleSearch
+@dataclass(frozen=True)
+class FineTuning:
+    """A run of a GPT-Neo or RoBERTa whose weights are tuned, with a new head of two classes.
+
+    task: of GLUE ("cola", "sst2", "mrpc", "rte"). seed: of the head's initial weights and the order of examples.
+    examples: of the task's training examples the first so many; None: all.
+    """
+
+    pretrained: RunSpec
+    task: str
+    tuning: Tuning = TUNINGS["2024"]
+    seed: int = 0
+    examples: int | None = None
+
+    @property
+    def task_name(self) -> str:
+        """The task of GLUE."""
+        return self.task
+
+    @property
+    def model(self) -> Any:
+        """That of the run."""
+        return self.pretrained.model
+
+    @property
+    def recipe(self) -> Any:
+        """That of the run."""
+        return self.pretrained.recipe
 
 
 def needs(spec: Any) -> list[Any]:
     """What has to be there before this spec is trained: the searches whose functions its model has; of a `FineTuning`
     the run whose weights it begins with."""
-    if hasattr(spec, "pretrained"):
+    if isinstance(spec, FineTuning):
         return [spec.pretrained]
     models = [search.model for search in spec.searches] if isinstance(spec, SharedSearch) else [spec.model]
     parts = (part.of if isinstance(part, Shaped) else part for model in models for part in model.parts.values())
@@ -50,8 +77,3 @@ def needs(spec: Any) -> list[Any]:
 def all_needs(spec: Any) -> list[Any]:
     """What has to be there before this spec is trained, and what that needs in turn, first of all; some of it twice."""
     return [each for need in needs(spec) for each in [*all_needs(need), need]]
-
-
-def is_search(spec: object) -> bool:
-    """Whether a spec is of a search, and not of a run."""
-    return isinstance(spec, Search)

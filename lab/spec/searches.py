@@ -4,15 +4,12 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
-from lab.spec.models import Perceptron
-from lab.spec.modules import DataSpec, Fit, ModuleSearch, ModuleSpec
-from lab.spec.recipes import ConstantRate
+from lab.spec.models import ModuleSpec, Perceptron
+from lab.spec.own import DataSpec
+from lab.spec.recipes import ConstantRate, Fit
 from lab.tasks.table import TableTask
-
-if TYPE_CHECKING:
-    from typing_extensions import TypeIs
 
 
 @dataclass(frozen=True)
@@ -34,7 +31,6 @@ class SearchSpec:
     start: str = field(default="zero", metadata={"since": 2})
 
     by: ClassVar[str] = "two_loss"
-    on_table: ClassVar[bool] = False
 
     @property
     def task_name(self) -> str:
@@ -54,7 +50,6 @@ class SharedSearch:
     searches: tuple[SearchSpec, ...]
 
     by: ClassVar[str] = "two_loss, shared"
-    on_table: ClassVar[bool] = False
 
     @property
     def task_name(self) -> str:
@@ -62,44 +57,15 @@ class SharedSearch:
         return ", ".join(search.task_name for search in self.searches)
 
     @property
-    def model(self) -> Any:
-        """The first task's."""
-        return self.searches[0].model
-
-    @property
-    def recipe(self) -> Any:
-        """The first task's."""
-        return self.searches[0].recipe
-
-    @property
     def models(self) -> int:
         """Those of all tasks."""
         return sum(search.models for search in self.searches)
 
-    @property
-    def learn(self) -> tuple[str, ...]:
-        """What is learned, as in `SearchSpec`."""
-        return self.searches[0].learn
-
-    @property
-    def seed(self) -> int:
-        """The first task's."""
-        return self.searches[0].seed
-
-    @property
-    def low(self) -> float:
-        """The lowest knot."""
-        return self.searches[0].low
-
-    @property
-    def high(self) -> float:
-        """The highest knot."""
-        return self.searches[0].high
-
-    @property
-    def knots(self) -> int:
-        """How many there are."""
-        return self.searches[0].knots
+    def __getattr__(self, name: str) -> Any:
+        """What the searches agree in, and of what they do not, the first one's."""
+        if name in ("model", "recipe", "learn", "seed", "low", "high", "knots"):
+            return getattr(self.searches[0], name)
+        raise AttributeError(f"{type(self).__name__} has no {name}")
 
 
 @dataclass(frozen=True)
@@ -139,7 +105,6 @@ class EpisodeSpec:
     task_seed: int = 0
 
     by: ClassVar[str] = "episodes"
-    on_table: ClassVar[bool] = True
 
     @property
     def tasks(self) -> tuple[TableTask, ...]:
@@ -210,7 +175,6 @@ class TwoLossSpec:
     task_seed: int = 0
 
     by: ClassVar[str] = "two_loss"
-    on_table: ClassVar[bool] = True
 
     @property
     def task_name(self) -> str:
@@ -218,11 +182,42 @@ class TwoLossSpec:
         return self.task.name
 
 
-def on_sequences(search: SearchSpec | SharedSearch | EpisodeSpec | TwoLossSpec | ModuleSearch) -> TypeIs[SearchSpec]:
+@dataclass(frozen=True)
+class ModuleSearch:
+    """A search by two losses (transformers paper, Algorithm 1) in models of the user's: `models` of them share one
+    function, in the place of all activations that are replaced.
+    """
+
+    task: DataSpec
+    model: ModuleSpec
+    recipe: Fit
+    models: int = 4  # M of Algorithm 1
+    low: float = -8.0
+    high: float = 8.0
+    knots: int = 161
+    spline_rate: float = 0.0005  # peak learning rate of the knots, with Adam
+    # function that it begins with: "zero", or a name. At zero nothing passes through layers without a residual branch,
+    # and all that the function can follow are the biases of the last one.
+    start: str = "gelu"
+    seed: int = 0
+    task_seed: int = 0
+
+    by: ClassVar[str] = "two_loss"
+
+    @property
+    def task_name(self) -> str:
+        """The name of its data."""
+        return self.task.name
+
+
+Search = SearchSpec | SharedSearch | EpisodeSpec | TwoLossSpec | ModuleSearch
+
+
+def is_search(spec: object) -> bool:
+    """Whether a spec is of a search, and not of a run."""
+    return isinstance(spec, Search)
+
+
+def on_sequences(search: Search) -> bool:
     """Whether a search is for a task of token sequences, and not for a table."""
-    return not search.on_table
-
-
-def by_episodes(search: SearchSpec | SharedSearch | EpisodeSpec | TwoLossSpec | ModuleSearch) -> TypeIs[EpisodeSpec]:
-    """Whether a search goes by episodes: it has restarts, and a winner among them."""
-    return search.by.startswith("episodes")
+    return isinstance(search, SearchSpec | SharedSearch)

@@ -8,7 +8,7 @@ from lab import probes, tasks
 from lab.api import train, trained
 from lab.errors import ArgumentError
 from lab.nonlinearity.spline import Spline
-from lab.spec import modules
+from lab.spec import own
 from lab.tasks import Collage, Images, Logic, Operation, Sraven, Tabular, Task
 from lab.tasks.named import table_named
 from lab.tasks.table import TableTask
@@ -69,7 +69,7 @@ def test_a_task_of_the_users_is_trained_with_the_settings_of_lab_train():
 
 def test_runs_on_a_task_that_is_not_here_show_their_curves(monkeypatch):
     run = train(REVERSED, seeds=1, scale="smoke", progress=False)[0]
-    monkeypatch.setattr(modules, "_objects", {})  # as in a new process
+    monkeypatch.setattr(own, "_objects", {})  # as in a new process
     explorer = explore(run, scale="smoke")
     np.testing.assert_allclose(explorer.figure.data[0].y, 100 * run.accuracy)
     explorer.train.click()

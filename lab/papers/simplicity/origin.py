@@ -11,7 +11,7 @@ from lab.papers.origin import Field, Origin
 from lab.papers.simplicity import settings
 from lab.run import Run
 from lab.search_results import EpisodeResult
-from lab.spec import EpisodeSpec, by_episodes, needs
+from lab.spec import EpisodeSpec, needs
 from lab.tasks import Operation
 
 
@@ -87,7 +87,7 @@ _SWEEP = "sweep with ReLU on val at laptop scale, for 27 classes; in proportion 
 def episode_result(run: Run) -> EpisodeResult:
     """What the first search that a run needs has found."""
     search = needs(run.spec)[0]
-    assert by_episodes(search), f"run {run.key} has a function of a {type(search).__name__}"
+    assert isinstance(search, EpisodeSpec), f"run {run.key} has a function of a {type(search).__name__}"
     return EpisodeResult(search, run.store)
 
 

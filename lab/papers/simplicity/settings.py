@@ -26,7 +26,6 @@ from lab.spec import (
     Restart,
     RunSpec,
     TwoLossSpec,
-    by_episodes,
     replace,
 )
 from lab.tasks import Collage, Images, Operation, Tabular
@@ -253,7 +252,7 @@ def scale_of_table(search: EpisodeSpec | TwoLossSpec | ModuleSearch) -> str | No
     task = search.task
     if isinstance(search, ModuleSearch) or search.by not in (TWO_LOSSES, EPISODES) or not isinstance(task, KINDS):
         return None
-    seed = search.restarts[0].seed // APART if by_episodes(search) else search.seed
+    seed = search.restarts[0].seed // APART if isinstance(search, EpisodeSpec) else search.seed
     for scale in COMMON:
         candidate = of_table(task, scale).search(search.learn, seed, search.by)
         if candidate == search:

@@ -20,7 +20,7 @@ from lab.nonlinearity.spline import Spline
 from lab.nonlinearity.swap import put
 from lab.seeds import stream
 from lab.spec import DataSpec, EpisodeSpec, Fit, Knots, ModuleSearch, ModuleSpec, Resolved, RunSpec, object_of, replace
-from lab.spec.forms import form
+from lab.spec.canonical import form
 from lab.training.episodes import deciding
 from lab.training.fleet import Fleet, counting, fleet_class
 from lab.training.inner_task import Functions, InnerTask, check_task, inner_task, most_rows

@@ -1,24 +1,63 @@
-"""A table of the user's own, as the lab's perceptrons have it: rows of numbers with a class or a value each."""
+"""What a user brings along: data, tasks, tables of numbers; and the objects that specs stand for.
+
+Data and code stand in no JSON. A spec has their digest or layout, and the process that made it has the rest
+(`register_object`): what is stored can be read by all, and trained where data and code are.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, is_dataclass
 from functools import lru_cache
 from types import MappingProxyType
-from typing import TYPE_CHECKING
+from typing import Any
 
 import torch
 from torch import Tensor
 
-from lab.errors import ArgumentError
-from lab.spec.modules import object_of, register_object
+from lab.data import Data
+from lab.errors import ArgumentError, LabError
 from lab.tasks.table import REQUIRED_SPLITS, TableSplit, TableTask
 
-if TYPE_CHECKING:
-    from lab.data import Data
-
 LOSSES = ("cross_entropy", "mse")
+_objects: dict[object, Any] = {}
+
+
+def register_object(spec: object, thing: Any) -> None:
+    """Keep the object that a spec's digest names, as long as this process lives; the last one counts."""
+    _objects[spec] = thing
+
+
+def object_of(spec: object) -> Any:
+    """The object that a spec's digest names in this process. LabError where it has not seen it."""
+    if spec not in _objects:
+        raise LabError(f"{spec} is not known in this process; make the data and call lab.search or lab.compare again")
+    return _objects[spec]
+
+
+def known_here_alone(spec: object) -> bool:
+    """Whether a spec stands for something, in any of its parts, that no other process knows."""
+    if isinstance(spec, tuple):
+        return any(map(known_here_alone, spec))
+    if not is_dataclass(spec):
+        return False
+    return spec in _objects or any(known_here_alone(getattr(spec, field.name)) for field in fields(spec))
+
+
+@dataclass(frozen=True)
+class DataSpec:
+    """A `lab.Data`."""
+
+    name: str
+    digest: str  # of its content
+
+
+@dataclass(frozen=True)
+class OwnTask:
+    """A `lab.Task` that the user has made."""
+
+    name: str
+    digest: str  # of its content
 
 
 @dataclass(frozen=True)

@@ -5,10 +5,11 @@ from functools import lru_cache
 from lab.errors import ArgumentError, check_whole, shown
 from lab.tasks.arithmetic import add, addmod, addreversed, mano, memorize
 from lab.tasks.collage import Collage, SingleTileCollage
+from lab.tasks.counts import count_problems, count_tasks, estimate_ambiguity
 from lab.tasks.images import Images
 from lab.tasks.logic import Logic
 from lab.tasks.operation import Operation
-from lab.tasks.sraven import Sraven
+from lab.tasks.sraven import RULES, Sraven
 from lab.tasks.strings import copy, haystack, parentheses
 from lab.tasks.table import TableSplit, TableTask, Tabular
 from lab.tasks.task import Split, Task
@@ -16,6 +17,7 @@ from lab.tasks.text import Text
 
 __all__ = [
     "NAMES",
+    "RULES",
     "Collage",
     "Images",
     "Logic",
@@ -28,6 +30,9 @@ __all__ = [
     "Tabular",
     "Task",
     "Text",
+    "count_problems",
+    "count_tasks",
+    "estimate_ambiguity",
     "load",
 ]
 

@@ -1,0 +1,151 @@
+"""Recipes, the cells tagged so in notebooks: what a figure does with each of its runs, done once, gives the figure's
+number.
+
+A recipe that reads what is shipped is held to the shipped table of the largest scale. One that trains does so at smoke
+scale, and is held to what the entry measures of that very run.
+"""
+
+import ast
+
+import numpy as np
+import pytest
+
+import lab
+from lab.catalogue import registry
+from lab.run import Run
+from tests import notebooks
+
+LINES = 12  # of a recipe, besides imports
+SCORE, ROUNDED = 0.01, 1e-4  # on another processor some examples of thousands flip; as many digits as tables have
+
+FIRST = "method == 'hyla' and seed == 0"
+
+# By notebook: figure; the recipe's number; which rows of the figure's table; of which column; to how much.
+SHIPPED = {
+    "hypernetwork/4_sraven.ipynb": [
+        ("hypernetwork/fig5a", "target", "method == 'hyla'", "value", 0),
+        ("hypernetwork/fig5b", "rule", "method == 'hyla'", "label", 0),
+        ("hypernetwork/fig5b", "points.trustworthiness", "method == 'hyla'", "trustworthiness", SCORE),
+        ("hypernetwork/fig5f", "decoded.accuracy.value", f"{FIRST} and layer == 3", "value", SCORE),
+        (
+            "hypernetwork/fig5e",
+            "alike.similarity[0, -1]",
+            f"{FIRST} and a == 'addition' and b == 'subtraction'",
+            "similarity",
+            SCORE,
+        ),
+        (
+            "hypernetwork/figA8",
+            "alike.mean[0]",
+            "method == 'hyla' and kind == 'mean' and label == 'addition'",
+            "value",
+            SCORE,
+        ),
+        ("hypernetwork/figA6", "second.trustworthiness", "method == 'hyla' and layer == 1", "trustworthiness", SCORE),
+        ("hypernetwork/figA9", "lab.tasks.count_tasks(large)", "features == 4 and values == 8", "tasks", 0),
+        ("hypernetwork/figA9", "lab.tasks.count_problems(large)", "features == 4 and values == 8", "problems", 0),
+        (
+            "hypernetwork/tableA2",
+            "ambiguous.fraction",
+            'values == 8 and counting == "paper\'s words"',
+            "fraction",
+            ROUNDED,
+        ),
+    ],
+}
+# By notebook: figure; the recipe's run; the recipe's number; column of what the entry measures of that run.
+TRAINED = {
+    "hypernetwork/4_sraven.ipynb": [
+        ("hypernetwork/fig4a", "run", "solved['ood']", "accuracy_ood"),
+        ("hypernetwork/fig4a", "run", "solved['test']", "accuracy_test"),
+    ],
+}
+NAMES = sorted(SHIPPED | TRAINED)
+
+
+def recipes(name):
+    """The code of a notebook's recipes: groups of cells with no other code between."""
+    groups, open_ = [], False
+    for cell in notebooks.read(notebooks.FOLDER / name).cells:
+        tagged = "recipe" in cell.metadata.get("tags", [])
+        if tagged and not open_:
+            groups.append([])
+        if tagged:
+            groups[-1].append(cell.source)
+        open_ = tagged or open_ and cell.cell_type == "markdown"
+    return groups
+
+
+def names_in(code, context):
+    """The names that code assigns or imports (ast.Store), or reads (ast.Load)."""
+    nodes = list(ast.walk(ast.parse(code)))
+    found = {node.id for node in nodes if isinstance(node, ast.Name) and isinstance(node.ctx, context)}
+    imports = [
+        alias.asname or alias.name for node in nodes for alias in getattr(node, "names", []) if hasattr(alias, "name")
+    ]
+    return found | set(imports) if context is ast.Store else found
+
+
+def cooked(name, numbers, **parameters):
+    """What the names of a notebook's recipes stand for, once the cells have run that these numbers need."""
+    notebook, names = notebooks.read(notebooks.FOLDER / name), {"__name__": name}
+    notebooks.set_parameters(notebook, **parameters)
+    wanted, cells = set().union(*(names_in(number, ast.Load) for number in numbers)), []
+    for cell in reversed([notebooks.parameters(notebook).source, *sum(recipes(name), [])]):
+        if names_in(cell, ast.Store) & wanted:
+            cells.append(cell)
+            wanted |= names_in(cell, ast.Load)
+    for cell in reversed(cells):
+        exec(cell, names)
+    return names
+
+
+def test_notebooks_with_recipes_are_those_that_are_checked():
+    assert [name for name in notebooks.names() if recipes(name)] == NAMES
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_recipe_is_short_and_comes_before_its_figure(name):
+    for group in recipes(name):
+        lines = [line for cell in group for line in cell.splitlines() if line]
+        assert len([line for line in lines if not line.startswith(("import ", "from "))]) <= LINES, "\n".join(lines)
+    code = [cell for cell in notebooks.read(notebooks.FOLDER / name).cells if cell.cell_type == "code"]
+    drawn = next(number for number, cell in enumerate(code) if "lab.figure(" in cell.source)
+    assert "recipe" in code[drawn - 1].metadata.get("tags", []) or "recipe" in code[drawn - 2].metadata.get("tags", [])
+
+
+@pytest.mark.parametrize("name", sorted(SHIPPED))
+def test_its_numbers_are_those_of_the_shipped_figure(name, store_folder):
+    checks, tables = SHIPPED[name], {}
+    names = cooked(name, [number for _, number, *_ in checks])
+    assert not list(store_folder.glob("runs/*")), "this recipe trains: it belongs to those of smoke scale"
+    for figure, number, rows, column, within in checks:
+        if figure not in tables:
+            tables[figure] = lab.figure(figure, scale="best", progress=False).table
+        expected = tables[figure].query(rows)[column].to_numpy()
+        assert len(expected), f"{figure}: no row has {rows}"
+        equal(eval(number, names), expected, within, f"{figure}, {number}")
+
+
+@pytest.mark.parametrize("name", sorted(TRAINED))
+def test_its_numbers_are_what_the_figure_measures_of_its_run(name, store_folder):
+    checks, smoke = TRAINED[name], notebooks.smoke(notebooks.read(notebooks.FOLDER / name))
+    names = cooked(name, [expression for _, run, number, _ in checks for expression in (run, number)], **smoke)
+    for figure, run, number, column in checks:
+        entry, run = registry.entry(figure), eval(run, names)
+        planned = [(labels, run) for labels, spec in entry.plan("smoke", entry.seeds["smoke"]) if spec == run.spec]
+        assert planned and isinstance(run, Run), f"{figure} has no such run"
+        equal(eval(number, names), entry.measure(planned[:1])[column].to_numpy(), 1e-12, f"{figure}, {number}")
+
+
+def equal(ours, expected, within, words):
+    """Numbers to a tolerance, text exactly; one number may stand in many rows of a table."""
+    ours = np.ravel(np.asarray(ours))
+    if expected.dtype == object:
+        ours, expected = ours.astype(str), expected.astype(str)
+    if ours.size == 1:
+        ours = np.repeat(ours, len(expected))
+    if within and expected.dtype.kind == "f":
+        np.testing.assert_allclose(ours, expected, rtol=0, atol=within, err_msg=words)
+    else:
+        np.testing.assert_array_equal(ours, expected, err_msg=words)

@@ -32,7 +32,7 @@ LAYERS = (
     ("catalogue", "api", "request", "finetuning"),
     ("widgets", "doctor"),
     ("gallery",),
-    ("cli",),
+    ("cli", "__main__"),
 )
 CROSSING = "crossing"  # among the papers: what puts functions of one into models of others, and so may know them all
 TOP = "lab"  # lab/__init__.py, which gives what the layers have

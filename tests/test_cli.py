@@ -519,8 +519,8 @@ main("figure transformers/fig3 --scale smoke --seeds 1 --out small/figure".split
 
 
 def test_the_command_is_killed_and_goes_on(tmp_path):
-    """`python -m lab.cli`, SIGKILL while it trains, the same command again: as if nothing had been."""
-    command = [sys.executable, "-m", "lab.cli", *"sweep memorize --scale smoke --device cpu --out".split()]
+    """`python -m lab`, SIGKILL while it trains, the same command again: as if nothing had been."""
+    command = [sys.executable, "-m", "lab", *"sweep memorize --scale smoke --device cpu --out".split()]
     environment = os.environ | {"PYTHONPATH": str(ROOT), "LAB_STORE": str(tmp_path / "store"), "PYTHONUNBUFFERED": "1"}
     shared = {"cwd": tmp_path, "env": environment, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
     with subprocess.Popen([*command, "killed"], **shared) as process:

@@ -80,5 +80,5 @@ def test_output_that_cannot_be_written_is_one_line():
 
 
 def _run(words, **streams):
-    command = [sys.executable, "-m", "lab.cli", *words.split()]
+    command = [sys.executable, "-m", "lab", *words.split()]
     return subprocess.run(command, cwd=ROOT, stderr=subprocess.PIPE, **streams)

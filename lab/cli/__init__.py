@@ -13,6 +13,7 @@ import tyro
 from lab.cli.console import readable, reader_left
 from lab.cli.figures import Figure, Figures, Gallery, Scorecard
 from lab.cli.new import New
+from lab.cli.shipped import Notebooks, Zoo
 from lab.cli.storage import DataCommand, Doctor, StoreCommand
 from lab.cli.training import FineTune, Scale, Search, Sweep, TrainAll
 from lab.errors import ArgumentError, LabError
@@ -30,6 +31,8 @@ COMMANDS = {
     "scorecard": Scorecard,
     "scale": Scale,
     "gallery": Gallery,
+    "zoo": Zoo,
+    "notebooks": Notebooks,
     "store": StoreCommand,
     "doctor": Doctor,
 }

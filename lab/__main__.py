@@ -1,4 +1,4 @@
-"""`python -m lab.cli` is the `lab` command."""
+"""`python -m lab` is the `lab` command."""
 
 from lab.cli import main
 

@@ -1,0 +1,84 @@
+"""What comes with the lab, from the command line: functions and notebooks."""
+
+import csv
+import json
+import sys
+
+import pytest
+
+import lab
+from lab.cli import main
+from lab.cli.shipped import FIRST
+from lab.places import NOTEBOOKS
+
+NAME = "transformers/memorize"
+
+
+def said(capsys, *words):
+    main(list(words))
+    return capsys.readouterr().out
+
+
+def test_the_zoo_as_a_table(capsys):
+    lines = said(capsys, "zoo").splitlines()
+    names = lab.zoo_names()
+    assert [line.split()[0] for line in lines[1 : len(names) + 1]] == names
+    rows = json.loads(said(capsys, "zoo", "--json"))
+    assert [row["name"] for row in rows] == names
+    (row,) = (row for row in rows if row["name"] == NAME)
+    assert f"{row['gain_mean']:.1f} [" in next(line for line in lines if line.startswith(f"{NAME} "))
+
+
+def test_the_values_of_a_function_are_its_knots(capsys):
+    phi = lab.zoo(NAME)
+    rows = list(csv.DictReader(said(capsys, "zoo", NAME, "--values").splitlines()))
+    assert [float(row["x"]) for row in rows] == pytest.approx(phi.positions.tolist(), abs=1e-4)
+    assert [float(row["value"]) for row in rows] == pytest.approx(phi.values.tolist(), rel=1e-4)
+    assert json.loads(said(capsys, "zoo", NAME, "--json"))["value"] == phi.values.tolist()
+
+
+def test_a_picture_has_the_functions_extremes_and_zeros_where_they_are(capsys, monkeypatch, tmp_path):
+    monkeypatch.setenv("LAB_ZOO", str(tmp_path))
+    lab.Spline([-1.0, 1.0, 3.0], low=-2.0, high=2.0).save(tmp_path / "line.json")
+    _, *rows, axis = said(capsys, "zoo", "mine/line").splitlines()
+    columns = {mark: at for at, row in enumerate(rows) for mark in [i for i, c in enumerate(row) if c == "*"]}
+    assert len(columns) == 64 and sorted(columns.values(), reverse=True) == [columns[at] for at in sorted(columns)]
+    assert rows[0].split()[0] == "3" and rows[-1].split()[0] == "-1" and axis.split() == ["-2", "2"]
+    (zero,) = (row for row in rows if row.split()[0] == "0")
+    assert set(zero.split("|")[1]) == {"-", "*"}
+
+
+@pytest.mark.parametrize("words", ["zoo memorize", "zoo --values", f"zoo {NAME} --values --json"])
+def test_a_wrong_word_is_one_line(words, capsys):
+    with pytest.raises(SystemExit) as ended:
+        main(words.split())
+    assert ended.value.code == 2 and capsys.readouterr().err.count("\n") == 1
+
+
+def test_notebooks_are_copied_once_and_what_was_changed_stays(tmp_path, capsys):
+    folder = tmp_path / "mine"
+    main(["notebooks", str(folder), "--no-open"])
+    sources = {path.relative_to(NOTEBOOKS) for path in NOTEBOOKS.rglob("*.ipynb")}
+    assert {path.relative_to(folder) for path in folder.rglob("*.ipynb")} == sources
+    (folder / FIRST).write_text("changed")
+    (folder / "your_own_model.ipynb").unlink()
+    capsys.readouterr()
+    main(["notebooks", str(folder), "--no-open"])
+    assert (folder / FIRST).read_text() == "changed" and (folder / "your_own_model.ipynb").is_file()
+    words = capsys.readouterr().err
+    assert words.startswith(f"1 of {len(sources)} notebooks copied") and "1 there differ" in words
+
+
+def test_jupyterlab_opens_on_the_first(tmp_path, monkeypatch):
+    asked = []
+    monkeypatch.setattr("os.execv", lambda program, words: asked.append((program, words)))
+    main(["notebooks", str(tmp_path)])
+    assert asked == [(sys.executable, [sys.executable, "-m", "jupyterlab", str(tmp_path / FIRST)])]
+    assert (tmp_path / FIRST).is_file()
+
+
+def test_notebooks_cannot_be_copied_into_a_file(tmp_path, capsys):
+    (tmp_path / "file").touch()
+    with pytest.raises(SystemExit) as ended:
+        main(["notebooks", str(tmp_path / "file"), "--no-open"])
+    assert ended.value.code == 1 and "name another folder" in capsys.readouterr().err

@@ -38,8 +38,8 @@ from gpu_measures import DRY_RUN, ON_GPU, Work, measures, peak
 from spline import text
 
 from lab.catalogue.build import measured
-from lab.catalogue.figure import contents, digests, sealed
 from lab.catalogue.registry import entry
+from lab.catalogue.results import contents, digests, sealed
 from lab.catalogue.training_queue import waiting
 from lab.devices import choose_device
 from lab.errors import LabError, shortened

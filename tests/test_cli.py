@@ -15,9 +15,9 @@ import torch
 from benchmarks.samples import SHIPPED
 from lab import tasks
 from lab.api import zoo
-from lab.catalogue.figure import sealed
 from lab.catalogue.listing import shipped
 from lab.catalogue.registry import entries
+from lab.catalogue.results import sealed
 from lab.cli import COMMANDS, main
 from lab.data import datasets
 from lab.nonlinearity import document

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 import torch
 
-from lab.catalogue import figure, registry, shipped
+from lab.catalogue import registry, results, shipped
 from lab.catalogue.training_queue import train_all
 from lab.cli import main
 from lab.errors import LabError
@@ -107,13 +107,13 @@ def test_the_command_verify_names_two_contents_of_a_key(store_folder, capsys):
 
 def test_facts_that_were_changed_are_found(tmp_path):
     facts, path = {"scale": "laptop", "seeds": [0, 1], "ä": 0.1}, tmp_path / "provenance.json"
-    path.write_bytes(figure.sealed(facts))
-    assert figure.read_facts(tmp_path) == facts
+    path.write_bytes(results.sealed(facts))
+    assert results.Results(tmp_path).facts == facts
     path.write_text(path.read_text().replace("laptop", "paper"))
     with pytest.raises(LabError, match="was edited: it does not have its own SHA-256; bring it back"):
-        figure.read_facts(tmp_path)
+        assert results.Results(tmp_path).facts
     path.write_text(json.dumps(facts))
-    assert figure.read_facts(tmp_path) == facts, "older than checksums"
+    assert results.Results(tmp_path).facts == facts, "older than checksums"
 
 
 # What ships.
@@ -121,10 +121,10 @@ def test_facts_that_were_changed_are_found(tmp_path):
 
 def test_what_ships_says_its_revision_and_is_sealed():
     for path in sorted(shipped.RESULTS.glob("*/*/*/provenance.json")):
-        facts = figure.read_facts(path.parent)
+        facts = results.Results(path.parent).facts
         known = set(facts["arithmetic"]) <= {str(number) for number in range(1, ARITHMETIC + 1)}
         assert known and bool(facts["arithmetic"]) == bool(facts["runs"]), path
-        assert figure.SEAL in json.loads(path.read_text()), path
+        assert results.SEAL in json.loads(path.read_text()), path
     store = Store(SHIPPED)
     for folder in store.results():
         assert int(json.loads((folder / "done.json").read_text())["notes"]["arithmetic"]) <= ARITHMETIC
@@ -134,8 +134,8 @@ def ends():
     """By key of a run: what each shipped table of learning curves says of its last evaluation."""
     found = defaultdict(dict)
     for name, entry in registry.entries().items():
-        for scale in filter(lambda scale: shipped.has_results(name, scale), entry.scales):
-            table, facts = shipped.shipped_table(name, scale), shipped.provenance_of(name, scale)
+        for scale in filter(lambda scale: shipped.shipped_results(name, scale), entry.scales):
+            table, facts = shipped.shipped_results(name, scale).table(), shipped.shipped_results(name, scale).facts
             if not {"seed", "step", "accuracy"} <= set(table):
                 continue
             planned = shipped.shipped_plan(entry, facts)
@@ -158,7 +158,7 @@ def test_tables_agree_on_runs_that_they_share():
                 continue
             shared += 1
             for at in (one, other):
-                revisions.setdefault(at, shipped.provenance_of(*at)["arithmetic"])
+                revisions.setdefault(at, shipped.shipped_results(*at).facts["arithmetic"])
             if abs(value - other_value) > 2e-4 and revisions[one] == revisions[other] and len(revisions[one]) == 1:
                 differing.add((one, other))
     assert shared > 2000 and differing == set()

@@ -15,14 +15,7 @@ import pandas as pd
 
 from lab.catalogue import registry
 from lab.catalogue.figure import Figure, draw, settings
-from lab.catalogue.shipped import (
-    ShippedHistory,
-    best_scale,
-    copy_searches,
-    read,
-    shipped_histories,
-    shipped_tasks,
-)
+from lab.catalogue.shipped import ShippedHistory, best_scale, copy_searches, read, shipped_histories, shipped_results
 from lab.cluster.connection import connected
 from lab.devices import choose_device, device_name
 from lab.errors import ArgumentError, check_whole, listed, shown
@@ -92,7 +85,8 @@ def figure(
         )
     join = shipped and seeds is None and not force
     if join and is_read(entry, meant, store, tasks is not None):
-        missing = [task for task in entry.tasks if task not in shipped_tasks(entry, meant)]
+        here = shipped_results(name, meant).tasks(entry)
+        missing = [task for task in entry.tasks if task not in here]
         if missing and progress:
             name_missing(entry, meant, missing)
         return read(entry, meant)
@@ -127,8 +121,8 @@ def is_read(entry: Entry, scale: str, store: Store, whole: bool = False) -> bool
     >>> is_read(registry.entry("transformers/fig6"), "laptop", Store())
     True
     """
-    here = shipped_tasks(entry, scale)
-    return bool(here) and (not whole or set(entry.tasks) <= set(here)) and not trained(entry, scale, store)
+    here = shipped_results(entry.name, scale)
+    return bool(here.has_all(entry) if whole else here.tasks(entry)) and not trained(entry, scale, store)
 
 
 def measured(

@@ -1,134 +1,24 @@
-"""A figure and its files: tables, plain or packed, and provenance.json, each held to its checksum."""
+"""A figure, drawn from its table, and the files that it is written into."""
 
 from __future__ import annotations
 
-import gzip
 import html
-import io
 import json
 import shutil
-import zlib
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
-from hashlib import sha256
 from pathlib import Path
 
 import pandas as pd
 
 from lab.catalogue import export
+from lab.catalogue.results import PACKED, contents, digests, sealed
 from lab.errors import ArgumentError, LabError, check_flag, check_path
 from lab.files import abandoned, exclusive, temporary, write
-from lab.nonlinearity.document import checksum
 from lab.papers.entry import Entry
 from lab.plots import go
 from lab.plots.caption import captioned, counted, reading, true_minus
-
-PACKED = ".gz"
-ENDINGS = (".csv", f".csv{PACKED}")
-BROKEN = (OSError, EOFError, ValueError, zlib.error)  # what reading a damaged file raises
-SEAL = "sha256"  # of provenance.json: the digest of its other facts
-
-
-def contents(tables: Mapping[str, pd.DataFrame]) -> dict[str, bytes]:
-    """The bytes of each table's CSV, by the table's name."""
-    return {name: table.to_csv(index=False).encode() for name, table in tables.items()}
-
-
-def digests(tables: Mapping[str, bytes]) -> dict[str, str]:
-    """SHA-256 of each table's CSV, by the table's name: `tables` of a provenance.
-
-    >>> digests({"table": b"seed"})["table"][:8]
-    '19b25856'
-    """
-    return {name: sha256(content).hexdigest() for name, content in tables.items()}
-
-
-def find_table(folder: Path, name: str = "table") -> Path | None:
-    """The file of a table, plain or packed; None where there is none."""
-    return next((path for end in ENDINGS if (path := folder / f"{name}{end}").is_file()), None)
-
-
-def table_names(folder: Path) -> list[str]:
-    """The tables in a folder, by name."""
-    return sorted({path.name.partition(".")[0] for end in ENDINGS for path in folder.glob(f"*{end}")})
-
-
-def read_table(folder: Path, name: str = "table", facts: Mapping | None = None) -> pd.DataFrame:
-    """A table that `lab figure` wrote into ENTRY/SCALE. facts: the provenance, if it is known already.
-
-    Raises LabError where it is not there, cannot be read, or is not the one that provenance.json tells of.
-    """
-    path, again = find_table(folder, name), _again(folder)
-    if path is None:
-        raise LabError(f"{folder} has no {name}.csv; {again}")
-    if facts is None:
-        facts = read_facts(folder) if (folder / "provenance.json").is_file() else {}
-    stated = facts.get("tables", {})
-    try:
-        content = _content(path)
-        if name in stated and sha256(content).hexdigest() != stated[name]:
-            raise LabError(f"{path} is damaged or was edited: it has not the SHA-256 of provenance.json; {again}")
-        return pd.read_csv(io.BytesIO(content))
-    except BROKEN as error:
-        raise LabError(f"{path} cannot be read ({' '.join(str(error).split())}); {again}") from error
-
-
-def _again(folder: Path) -> str:
-    """What to do about the files of ENTRY/SCALE."""
-    return f"bring it back, or make it again: lab figure {'/'.join(folder.parts[-3:-1])} --scale {folder.name}"
-
-
-def digests_of(folder: Path) -> dict[str, str]:
-    """Digests of all tables that are in a folder, once each has been found to be whole."""
-    for name in table_names(folder):
-        read_table(folder, name)
-    return digests({name: _content(path) for name in table_names(folder) if (path := find_table(folder, name))})
-
-
-def _content(path: Path) -> bytes:
-    content = path.read_bytes()
-    if path.suffix != PACKED:
-        return content
-    if not content:  # an empty file unpacks to nothing, without a complaint
-        raise EOFError("it is empty")
-    return gzip.decompress(content)
-
-
-def pack(folder: Path) -> None:
-    """Pack the tables and the plot of a folder, as they are shipped: a tenth of their size, and pandas reads them.
-
-    The same content gives the same bytes.
-    """
-    with temporary(folder) as new:
-        for path in [*sorted(folder.glob("*.csv")), *folder.glob("figure.json")]:
-            packed = new / f"{path.name}{PACKED}"
-            write(packed, gzip.compress(path.read_bytes(), 9, mtime=0))
-            packed.replace(folder / packed.name)
-            path.unlink()
-
-
-def sealed(facts: Mapping[str, object]) -> bytes:
-    """The content of provenance.json: the facts, and the SHA-256 of their canonical JSON."""
-    facts = {name: value for name, value in facts.items() if name != SEAL}
-    return (json.dumps(facts | {SEAL: checksum(facts)}, indent=1, ensure_ascii=False) + "\n").encode()
-
-
-def read_facts(folder: Path) -> dict:
-    """The facts in the provenance.json of ENTRY/SCALE. Those without a checksum are older than it, and read as is.
-
-    Raises LabError where it cannot be read, or does not have its checksum.
-    """
-    path, again = folder / "provenance.json", _again(folder)
-    try:
-        facts = json.loads(path.read_bytes())
-        seal = facts.pop(SEAL, None)
-    except (OSError, ValueError, AttributeError, TypeError) as error:
-        raise LabError(f"{path} cannot be read ({' '.join(str(error).split())}); {again}") from error
-    if seal is not None and seal != checksum(facts):
-        raise LabError(f"{path} is damaged or was edited: it does not have its own SHA-256; {again}")
-    return facts
-
 
 # the lab may have written these into a figure's folder before, and not now
 FILES = tuple("figure.html figure.json figure.png figure.svg table.csv curves.csv functions.csv".split())

@@ -8,7 +8,7 @@ from typing import Any
 from lab.catalogue.build import trained
 from lab.catalogue.figure import EARLIER
 from lab.catalogue.registry import entries
-from lab.catalogue.shipped import has_results, provenance_of, shipped_tasks
+from lab.catalogue.shipped import shipped_results
 from lab.papers.entry import Entry
 from lab.places import SHIPPED
 from lab.spec import from_json
@@ -28,7 +28,7 @@ def listing(store: Store | None = None, paper: str | None = None) -> list[dict]:
     store, rows = store or Store(), []
     columns = ("name", "section", "title", "shows", "paper_says", "minutes", "durations")
     for entry in entries(paper).values():
-        results = [f"{scale} ({_shipped(entry, scale)})" for scale in entry.scales if has_results(entry.name, scale)]
+        results = [f"{scale} ({said})" for scale in entry.scales if (said := _shipped(entry, scale))]
         results += [f"{scale} (trained here)" for scale in entry.scales if trained(entry, scale, store)]
         rows.append({name: getattr(entry, name) for name in columns} | {"results": results})
     return rows
@@ -51,9 +51,12 @@ def in_words(row: dict, width: int) -> str:
 
 
 def _shipped(entry: Entry, scale: str) -> str:
-    tasks = shipped_tasks(entry, scale)
-    some = f", {', '.join(tasks)} alone" if len(tasks) < len(entry.tasks) else ""
-    return f"shipped{some}{', with earlier settings' if EARLIER in provenance_of(entry.name, scale) else ''}"
+    """What is shipped of an entry at a scale, in words; empty where nothing is."""
+    here = shipped_results(entry.name, scale)
+    if not here:
+        return ""
+    some = "" if here.has_all(entry) else f", {', '.join(here.tasks(entry))} alone"
+    return f"shipped{some}{', with earlier settings' if EARLIER in here.facts else ''}"
 
 
 def stored(store: Store) -> list[dict]:

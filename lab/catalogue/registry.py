@@ -52,18 +52,9 @@ def _title(path: Path) -> str:
     return text.splitlines()[0] if text else path.parent.name
 
 
-def package(paper: str) -> str:
-    """The package with the sections of a paper, or of what crosses the papers.
-
-    >>> package("simplicity"), package("crossing")
-    ('lab.papers.simplicity', 'lab.papers.crossing')
-    """
-    return f"lab.papers.{paper}"
-
-
 def modules(name: str) -> list[ModuleType]:
     """The modules of this name that papers have."""
-    names = [f"{package(paper)}.{name}" for paper in PAPERS]
+    names = [f"lab.papers.{paper}.{name}" for paper in PAPERS]
     return [import_module(module) for module in names if find_spec(module)]
 
 
@@ -73,7 +64,7 @@ def names(paper: str) -> list[str]:
     >>> names("transformers")[:3]
     ['transformers/fig2', 'transformers/rates', 'transformers/fig3']
     """
-    known = getattr(_imported(package(paper)), "FIGURES", None)
+    known = getattr(_imported(f"lab.papers.{paper}"), "FIGURES", None)
     return list(entries(paper)) if known is None else [f"{paper}/{name}" for name in known.split()]
 
 
@@ -81,7 +72,7 @@ def entries(paper: str | None = None) -> dict[str, Entry]:
     """All entries by name, in the order of the papers; or those of one paper, and no other paper is imported."""
     if paper is None:
         return {name: entry for paper in papers() for name, entry in entries(paper).items()}
-    of = _imported(package(paper))
+    of = _imported(f"lab.papers.{paper}")
     sections = getattr(of, "MODULES", None) or _modules_of(of)
     modules = [_imported(f"{of.__name__}.{name}") for name in sections]
     unordered = [entry for module in modules for entry in getattr(module, "ENTRIES", ())]

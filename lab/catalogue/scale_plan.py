@@ -19,7 +19,7 @@ import numpy as np
 
 from lab import kinds
 from lab.catalogue.registry import entries
-from lab.catalogue.shipped import has_results, provenance_of, shipped_plan
+from lab.catalogue.shipped import shipped_plan, shipped_results
 from lab.errors import LabError
 from lab.jobs.checkpoints import CHECKPOINT_SECONDS
 from lab.jobs.job import Job, work
@@ -91,9 +91,9 @@ def recorded() -> StepTimes:
     records: dict[frozenset[str], Record] = {}
     for entry in entries().values():
         for scale in RECORDED:
-            if scale not in entry.scales or not has_results(entry.name, scale):
+            if scale not in entry.scales or not (here := shipped_results(entry.name, scale)):
                 continue
-            facts = provenance_of(entry.name, scale)
+            facts = here.facts
             planned = dict.fromkeys(spec for _, spec in shipped_plan(entry, facts))
             keys = frozenset(map(key, planned))
             whole = keys == set(facts["runs"]) and "joined" not in facts  # of joined runs the seconds are not known

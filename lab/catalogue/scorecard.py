@@ -10,9 +10,8 @@ from pathlib import Path
 
 import pandas as pd
 
-from lab.catalogue.figure import find_table, read_table
 from lab.catalogue.registry import ACROSS, entries, papers
-from lab.catalogue.shipped import shipped_tasks
+from lab.catalogue.results import Results
 from lab.errors import ArgumentError, LabError, check_path, shortened
 from lab.papers.claims import ABSENT, FAILS, HOLDS, ON_STAND_IN, OPEN, UNDECIDED, WORDS, Claim, absent, agreement
 from lab.papers.entry import Entry
@@ -87,7 +86,7 @@ def score(scale: str | None = None, results: str | Path = RESULTS) -> dict[str, 
                 card["numbers"] += [_numbers(entry, where, table)] if entry.printed else []
             except (LookupError, ValueError, TypeError) as error:  # of a table of other columns
                 raise LabError(
-                    f"{find_table(folder / entry.name / str(where))} does not fit {entry.name} ({error!r}); "
+                    f"{Results(folder / entry.name / where).path()} does not fit {entry.name} ({error!r}); "
                     f"make it again: lab figure {entry.name} --scale {where}"
                 ) from error
     return card
@@ -95,15 +94,15 @@ def score(scale: str | None = None, results: str | Path = RESULTS) -> dict[str, 
 
 def _tables(entry: Entry, scale: str | None, folder: Path) -> tuple[str, dict[str, pd.DataFrame]]:
     """The scale that is read, and its tables by name, those that are here: "table" and, for some, "functions"."""
-    here = [name for name in ([scale] if scale else PREFERRED) if find_table(folder / entry.name / name)]
+    of_scale = {name: Results(folder / entry.name / name) for name in ([scale] if scale else PREFERRED)}
+    here = {name: results for name, results in of_scale.items() if results.path()}
     if not here:
         return scale or PREFERRED[-1], {}
-    whole = (name for name in here if set(entry.tasks) <= set(shipped_tasks(entry, name, folder)))
-    chosen = next(whole, here[0])  # a claim that speaks of many tasks is not read from some
+    whole = (name for name, results in here.items() if results.has_all(entry))
+    chosen = next(whole, next(iter(here)))  # a claim that speaks of many tasks is not read from some
     names = ["table", *(["functions"] if any(claim.of_functions for claim in entry.claims) else [])]
-    place = folder / entry.name / chosen
     with pd.option_context("mode.string_storage", "python"):  # arrow's strings are slow to loop over, as claims do
-        return chosen, {one: read_table(place, one) for one in names if find_table(place, one)}
+        return chosen, {one: here[chosen].table(one) for one in names if here[chosen].path(one)}
 
 
 def _claim(entry: Entry, claim: Claim, scale: str, tables: dict[str, pd.DataFrame]) -> dict:

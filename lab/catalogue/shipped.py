@@ -10,11 +10,11 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pandas as pd
 import torch
 
 from lab.catalogue import registry
-from lab.catalogue.figure import Figure, digests_of, draw, find_table, pack, read_facts, read_table, sealed, settings
+from lab.catalogue.figure import Figure, draw, settings
+from lab.catalogue.results import Results, pack, sealed
 from lab.errors import LabError
 from lab.files import put
 from lab.nonlinearity.spline import Spline
@@ -29,47 +29,13 @@ from lab.versions import ARITHMETIC
 OF_ALL_TASKS = ("seconds", "training_seconds", "kernels", "commits", "instructions", "arithmetic", "numerics")
 
 
-def folder_of(name: str, scale: str) -> Path:
-    """Where the results of this entry are, or would be."""
-    return RESULTS / name / scale
+def shipped_results(name: str, scale: str) -> Results:
+    """The shipped results of an entry at a scale; false where there are none.
 
-
-def has_results(name: str, scale: str) -> bool:
-    """Whether results of this entry are shipped."""
-    return (folder_of(name, scale) / "provenance.json").is_file()
-
-
-def has_table(name: str, scale: str = "laptop", which: str = "table") -> bool:
-    """Whether this table is among the shipped results."""
-    return find_table(folder_of(name, scale), which) is not None
-
-
-def shipped_table(name: str, scale: str = "laptop", which: str = "table") -> pd.DataFrame:
-    """A table of shipped results: `which` is "table", or for some entries "curves" or "functions".
-
-    Raises LabError where it is not there, cannot be read, or is not the one that its provenance tells of.
-
-    >>> shipped_table("transformers/fig6").columns.tolist()
+    >>> shipped_results("transformers/fig6", "laptop").table().columns.tolist()
     ['task', 'x', 'value', 'density', 'accuracy']
     """
-    return read_table(folder_of(name, scale), which)
-
-
-def provenance_of(name: str, scale: str) -> dict:
-    """The provenance of shipped results. Raises LabError where it cannot be read."""
-    return read_facts(folder_of(name, scale))
-
-
-def shipped_tasks(entry: Entry, scale: str, results: Path | None = None) -> tuple[str, ...]:
-    """The tasks of an entry that its results at a scale show: all of them, or those that the provenance names; none
-    where there are no results. results: a folder with ENTRY/SCALE, in place of the shipped ones.
-
-    Raises LabError where the provenance cannot be read.
-    """
-    folder = (results or RESULTS) / entry.name / scale
-    if (folder / "provenance.json").is_file():
-        return tuple(read_facts(folder).get("tasks", entry.tasks))
-    return entry.tasks if results and find_table(folder) else ()
+    return Results(RESULTS / name / scale)
 
 
 def best_scale(entry: Entry) -> str:
@@ -78,8 +44,8 @@ def best_scale(entry: Entry) -> str:
     >>> best_scale(registry.entry("transformers/fig6"))
     'paper'
     """
-    whole = [scale for scale in entry.scales if set(entry.tasks) <= set(shipped_tasks(entry, scale))]
-    return whole[-1] if whole and whole[-1] != "smoke" else "laptop"
+    larger = (scale for scale in reversed(entry.scales) if scale != "smoke")
+    return next((scale for scale in larger if shipped_results(entry.name, scale).has_all(entry)), "laptop")
 
 
 def shipped_plan(entry: Entry, facts: dict) -> list[Planned]:
@@ -97,16 +63,15 @@ def shipped_plan(entry: Entry, facts: dict) -> list[Planned]:
 
 def read(entry: Entry, scale: str) -> Figure:
     """A shipped figure, drawn anew from its table; settings and departures are told of the runs that it has."""
-    folder = RESULTS / entry.name / scale
-    facts = read_facts(folder)
-    names = ["table", *(name for name in ("curves", "functions") if find_table(folder, name))]
-    table, *others = (read_table(folder, name, facts) for name in names)
-    here = facts.get("tasks", registry.entry(entry.name).tasks)
-    if set(entry.tasks) < set(here):
+    here = shipped_results(entry.name, scale)
+    facts, names = dict(here.facts), ["table", *(name for name in ("curves", "functions") if here.path(name))]
+    table, *others = map(here.table, names)
+    tasks = here.tasks(registry.entry(entry.name))
+    if set(entry.tasks) < set(tasks):
         table, *others = (rows[rows["task"].isin(entry.tasks)].reset_index(drop=True) for rows in (table, *others))
         facts = facts_of_tasks(entry, facts)
-    elif len(here) < len(entry.tasks):
-        entry = entry.for_tasks(here)
+    elif len(tasks) < len(entry.tasks):
+        entry = entry.for_tasks(tasks)
     if set(facts["runs"]) == {key(spec) for _, spec in shipped_plan(entry, facts)}:
         facts |= settings(entry, scale)  # how the same runs are put into words may have been corrected
     return draw(entry, scale, table, facts, dict(zip(names[1:], others, strict=True)))
@@ -141,18 +106,18 @@ def redraw(name: str, scale: str = "laptop") -> None:
     The tables stay as they are, and so do their digests. Raises LabError where no image can be made, or a table is not
     the one that the provenance tells of.
     """
-    folder, entry = folder_of(name, scale), registry.entry(name)
+    here, entry = shipped_results(name, scale), registry.entry(name)
     with tempfile.TemporaryDirectory() as place:
         *_, last = read(entry, scale).write(place, page=False)
         if not isinstance(last, Path):
             raise LabError(last)
-        facts = read_facts(Path(place))
-        facts["tables"] = digests_of(folder)  # of the files here: a number that was read may be written otherwise
-        shutil.copyfile(Path(place) / "figure.json", folder / "figure.json")
+        facts = Results(Path(place)).facts
+        facts["tables"] = here.digests()  # of the files here: a number that was read may be written otherwise
+        shutil.copyfile(Path(place) / "figure.json", here.folder / "figure.json")
         if scale == best_scale(entry):
-            shutil.copyfile(Path(place) / "figure.png", folder / "figure.png")
-    put(folder / "provenance.json", sealed(facts))
-    pack(folder)
+            shutil.copyfile(Path(place) / "figure.png", here.folder / "figure.png")
+    put(here.folder / "provenance.json", sealed(facts))
+    pack(here.folder)
 
 
 def copy_searches(specs: Iterable[RunSpec], store: Store) -> None:
@@ -174,9 +139,9 @@ def shipped_functions(names: Iterable[str], scale: str = "laptop") -> dict[str, 
     """
     splines: dict[str, Spline] = {}
     for name in names:
-        if not has_table(name, scale, "functions"):
+        if not shipped_results(name, scale).path("functions"):
             continue
-        functions = shipped_table(name, scale, "functions")
+        functions = shipped_results(name, scale).table("functions")
         for task, rows in functions[functions["chosen"].astype(bool)].groupby("task", sort=False):
             x, values = rows["x"].to_numpy(), torch.tensor(rows["value"].to_numpy(), dtype=torch.float32)
             splines.setdefault(task, Spline(values, float(x[0]), float(x[-1])))
@@ -218,12 +183,13 @@ def shipped_histories(paper: str, scale: str, specs: Iterable[RunSpec]) -> dict[
     wanted = set(specs)
     histories: dict[RunSpec, ShippedHistory] = {}
     for name, entry in registry.entries(paper).items():
-        if entry.measure is not curves or not has_results(name, scale) or not wanted - set(histories):
+        here = shipped_results(name, scale)
+        if entry.measure is not curves or not here or not wanted - set(histories):
             continue
-        facts = provenance_of(name, scale)
+        facts = here.facts
         if facts.get("arithmetic") != [str(ARITHMETIC)]:
             continue  # runs that are trained now would have other numbers
-        table = shipped_table(name, scale)
+        table = here.table()
         columns = [column for column in table.columns if column not in ("step", "accuracy", "diverged")]
         groups = dict(iter(table.groupby(columns, sort=False)))
         for labels, spec in shipped_plan(entry, facts):

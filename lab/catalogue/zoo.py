@@ -18,9 +18,9 @@ import numpy as np
 import pandas as pd
 import torch
 
-from lab.catalogue.figure import find_table, read_table
 from lab.catalogue.registry import modules
-from lab.catalogue.shipped import has_table, shipped_table
+from lab.catalogue.results import Results
+from lab.catalogue.shipped import shipped_results
 from lab.errors import LabError
 from lab.estimates import Estimate, nested
 from lab.nonlinearity import document
@@ -197,7 +197,7 @@ def _shipped(search: Search) -> Iterator[tuple[str, pd.DataFrame, pd.DataFrame]]
         folder = facts.parent
         if key(search) not in _searches(facts, facts.stat().st_mtime_ns):
             continue
-        path = find_table(folder, "curves") or find_table(folder)
+        path = Results(folder).path("curves") or Results(folder).path()
         rows = _read(folder, path.name.partition(".")[0] if path else "table", path.stat().st_mtime_ns if path else 0)
         if not {"task", "seed", "step", "accuracy", "diverged"} <= set(rows) or "width" in rows:
             continue  # no curves, or those of other widths, too
@@ -215,7 +215,7 @@ def _searches(facts: Path, written: int) -> frozenset[str]:
 
 @lru_cache(maxsize=16)
 def _read(folder: Path, name: str, written: int) -> pd.DataFrame:
-    return read_table(folder, name)
+    return Results(folder).table(name)
 
 
 def _stored(phi: Spline, search: Search, store: Store) -> Iterator[tuple[pd.DataFrame, pd.DataFrame]]:
@@ -247,8 +247,10 @@ def inputs_of(phi: Spline, store: Store | None = None) -> Received | None:
 def _received_in(figure: str, phi: Spline) -> Received | None:
     """What the table of a shipped figure says that a function receives."""
     for scale in COMMON:
-        table = shipped_table(figure, scale) if has_table(figure, scale) else pd.DataFrame({"task": []})
-        for task, rows in table.groupby("task", sort=False):
+        here = shipped_results(figure, scale)
+        if not here:
+            continue
+        for task, rows in here.table().groupby("task", sort=False):
             x, y, share = (rows[column].to_numpy() for column in ("x", "value", "density"))
             if _same(Spline(torch.tensor(y, dtype=torch.float32), x[0], x[-1]), phi):
                 where = f"{task_title(task)} model of {figure}, scale {scale}"

@@ -11,10 +11,10 @@ from pathlib import Path
 import plotly.graph_objects as go
 from plotly.offline import get_plotlyjs
 
-from lab.catalogue.figure import PACKED, find_table, table_names
 from lab.catalogue.registry import PAPERS, entries
+from lab.catalogue.results import PACKED, Results
 from lab.catalogue.scorecard import score
-from lab.catalogue.shipped import best_scale, folder_of, has_results, read
+from lab.catalogue.shipped import best_scale, read, shipped_results
 from lab.errors import ArgumentError, LabError, check_path
 from lab.gallery import pages
 from lab.nonlinearity.zoo import shipped_alone
@@ -50,7 +50,7 @@ def write_gallery(out: str | Path = "out/gallery", results: Path = RESULTS, mine
 
 def _write(out: Path, results: Path) -> list[Path]:
     claims = score(results=results)["claims"]
-    shown = [(entry, scale) for entry in entries().values() if has_results(entry.name, scale := best_scale(entry))]
+    shown = [(entry, scale) for entry in entries().values() if shipped_results(entry.name, scale := best_scale(entry))]
     written: list[Path] = []
 
     def put(name: str, text: str) -> None:
@@ -61,7 +61,7 @@ def _write(out: Path, results: Path) -> list[Path]:
 
     sources = sorted(path.relative_to(NOTEBOOKS).as_posix() for path in NOTEBOOKS.rglob("*.ipynb"))
     sources = [name for name in sources if ".ipynb_checkpoints" not in name]
-    pictures = {entry.name: _picture(folder_of(entry.name, scale)) for entry, scale in shown}
+    pictures = {entry.name: _picture(shipped_results(entry.name, scale).folder) for entry, scale in shown}
     notebooks, of_figure = pages.notebook_pages(NOTEBOOKS, sources, pictures)
     cards = [
         pages.Card(
@@ -91,7 +91,7 @@ def _write(out: Path, results: Path) -> list[Path]:
 
 def _copy(card: pages.Card, out: Path) -> None:
     """The picture and the tables of a figure."""
-    folder = folder_of(card.name, card.scale)
+    folder = shipped_results(card.name, card.scale).folder
     copies = {f"images/{card.name}.png": folder / "figure.png"}
     copies |= {f"tables/{card.name}/{name}": folder / name for name in _tables(folder)}
     for name, source in copies.items():
@@ -101,7 +101,8 @@ def _copy(card: pages.Card, out: Path) -> None:
 
 
 def _tables(folder: Path) -> list[str]:
-    return [path.name for name in table_names(folder) if (path := find_table(folder, name))]
+    here = Results(folder)
+    return [path.name for name in here.names if (path := here.path(name))]
 
 
 def _plot(folder: Path) -> bytes:
@@ -119,7 +120,7 @@ def _picture(folder: Path) -> str:
 
 def _figure_page(card: pages.Card) -> str:
     """The interactive figure with its caption, claims, and links to its table and notebook."""
-    folder, name = folder_of(card.name, card.scale), card.name
+    folder, name = shipped_results(card.name, card.scale).folder, card.name
     plot = json.loads(_plot(folder))
     first, _, rest = plot["layout"].get("meta", {}).get("caption", card.entry.shows).partition("\n")
     shown = with_room(go.Figure(plot)).update_layout(autosize=True)

@@ -12,9 +12,9 @@ import torch
 from lab import tasks
 from lab.catalogue import build
 from lab.catalogue.build import check, figure
-from lab.catalogue.figure import read_facts, sealed
 from lab.catalogue.registry import entry
-from lab.catalogue.shipped import shipped_tasks
+from lab.catalogue.results import Results, sealed
+from lab.catalogue.shipped import shipped_results
 from lab.errors import ArgumentError, LabError
 from lab.nonlinearity import op
 from lab.nonlinearity.spline import Spline
@@ -211,7 +211,7 @@ def test_files_of_a_figure_hold_what_it_holds(made, tmp_path):
         "provenance.json",
     }
     pd.testing.assert_frame_equal(pd.read_csv(tmp_path / "table.csv"), one.table)
-    facts = read_facts(tmp_path)
+    facts = Results(tmp_path).facts
     assert facts.pop("tables").keys() == {"table", "curves"} and facts == one.provenance
 
 
@@ -379,7 +379,8 @@ def test_an_announcement_names_the_device_that_trains(scale, device, said, monke
 
 
 def test_of_an_entry_that_is_shipped_in_part_this_part_is_shown(store_folder, capsys):
-    shown, name = shipped_tasks(entry("transformers/rates"), "laptop"), "transformers/rates"
+    name = "transformers/rates"
+    shown = shipped_results(name, "laptop").tasks(entry(name))
     assert 0 < len(shown) < len(entry(name).tasks), "what this test is about"
     assert set(figure(name).table["task"]) == set(shown)
     assert not list(Store().results()), "nothing was trained"

@@ -15,7 +15,8 @@ import pytest
 
 from lab.catalogue import export
 from lab.catalogue.build import KEYS, check
-from lab.catalogue.figure import Figure, read_facts
+from lab.catalogue.figure import Figure
+from lab.catalogue.results import Results
 from lab.errors import LabError
 from lab.papers.transformers import lengths_and_widths
 from lab.plots.caption import reading
@@ -62,7 +63,7 @@ def test_files_hold_plot_table_and_provenance(figure, tmp_path):
     assert {path.name for path in (tmp_path / "new" / "folder").iterdir()} == names, "temporary files are left"
     folder = tmp_path / "new" / "folder"
     pd.testing.assert_frame_equal(pd.read_csv(folder / "table.csv"), figure.table)
-    facts = read_facts(folder)
+    facts = Results(folder).facts
     for name, stated in facts.pop("tables").items():
         assert sha256((folder / f"{name}.csv").read_bytes()).hexdigest() == stated
     assert facts == figure.provenance

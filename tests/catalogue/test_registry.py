@@ -17,7 +17,7 @@ from lab.catalogue import build, registry, shipped
 from lab.catalogue.build import check
 from lab.catalogue.figure import EARLIER
 from lab.catalogue.listing import listing
-from lab.catalogue.registry import PAPERS, entries, entry, package
+from lab.catalogue.registry import PAPERS, entries, entry
 from lab.catalogue.shipped import best_scale, shipped_plan
 from lab.data import datasets
 from lab.data.tokens import SPLITS
@@ -78,7 +78,7 @@ def test_only_the_paper_that_is_asked_for_is_imported():
 
 def test_every_section_is_listed():
     for paper in PAPERS:
-        found = importlib.import_module(package(paper))
+        found = importlib.import_module(f"lab.papers.{paper}")
         folder = Path(found.__file__).parent
         sections = [path for path in folder.rglob("*.py") if "\nENTRIES" in path.read_text(encoding="utf-8")]
         names = {".".join(path.relative_to(folder).with_suffix("").parts) for path in sections}

@@ -7,8 +7,8 @@ import pandas as pd
 import pytest
 
 from lab.catalogue.build import figure
-from lab.catalogue.figure import sealed
 from lab.catalogue.registry import entry
+from lab.catalogue.results import sealed
 from lab.catalogue.shipped import shipped_histories
 from lab.places import SHIPPED
 from lab.run import Run

@@ -8,7 +8,7 @@ from hashlib import sha256
 import pandas as pd
 import pytest
 
-from lab.catalogue import figure, scorecard, shipped
+from lab.catalogue import results, scorecard, shipped
 from lab.catalogue.registry import entry
 from lab.errors import LabError
 from lab.places import RESULTS
@@ -39,25 +39,25 @@ def edit(folder, old, new):
 
 
 def test_plain_and_packed_are_the_same_table(folder):
-    packed = [shipped.shipped_table(NAME, "laptop", which) for which in ("table", "curves")]
+    packed = [shipped.shipped_results(NAME, "laptop").table(which) for which in ("table", "curves")]
     pd.testing.assert_frame_equal(packed[0], pd.read_csv(folder / "table.csv.gz"))
     unpack(folder)
     assert {path.name for path in folder.glob("*.csv*")} == {"table.csv", "curves.csv"}
     for which, table in zip(("table", "curves"), packed, strict=True):
-        pd.testing.assert_frame_equal(shipped.shipped_table(NAME, "laptop", which), table)
+        pd.testing.assert_frame_equal(shipped.shipped_results(NAME, "laptop").table(which), table)
 
 
 def test_packing_keeps_every_byte_and_gives_the_same_bytes_again(folder):
     before = {path.name: path.read_bytes() for path in folder.iterdir()}
     unpack(folder)
-    figure.pack(folder)
+    results.pack(folder)
     assert {path.name for path in folder.iterdir()} == set(before)
     now = {path.name: path.read_bytes() for path in folder.iterdir()}
     for name in ("table.csv.gz", "curves.csv.gz"):
         assert gzip.decompress(now[name]) == gzip.decompress(before[name])
         assert now[name][4:8] == bytes(4), "the time of packing is in it"
     unpack(folder)
-    figure.pack(folder)
+    results.pack(folder)
     assert {path.name: path.read_bytes() for path in folder.iterdir()} == now
 
 
@@ -97,7 +97,7 @@ def test_a_table_that_is_missing_is_named(folder):
 def test_a_provenance_that_cannot_be_read_is_named(folder):
     (folder / "provenance.json").write_text("{")
     with pytest.raises(LabError, match=r"laptop/provenance\.json.*bring it back"):
-        shipped.shipped_table(NAME, "laptop")
+        shipped.shipped_results(NAME, "laptop").table()
 
 
 def test_a_figure_that_is_written_over_packed_ones_replaces_them(folder):
@@ -105,7 +105,7 @@ def test_a_figure_that_is_written_over_packed_ones_replaces_them(folder):
     made.write(folder, images=False, page=False)
     assert {path.name for path in folder.iterdir()} == {"table.csv", "curves.csv", "figure.json", "provenance.json"}
     pd.testing.assert_frame_equal(shipped.read(entry(NAME), "laptop").table, made.table)
-    figure.pack(folder)
+    results.pack(folder)
     pd.testing.assert_frame_equal(shipped.read(entry(NAME), "laptop").table, made.table)
 
 
@@ -139,4 +139,4 @@ def test_redrawing_keeps_the_tables_and_their_digests(folder):
 def test_a_table_without_provenance_is_read_as_it_is(folder):
     (folder / "provenance.json").unlink()
     edit(folder, b"0.", b"1.")
-    assert len(shipped.shipped_table(NAME, "laptop"))
+    assert len(shipped.shipped_results(NAME, "laptop").table())

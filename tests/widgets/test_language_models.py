@@ -8,7 +8,7 @@ import torch
 from lab import kinds
 from lab.catalogue import build
 from lab.catalogue.build import entry
-from lab.catalogue.shipped import has_table, shipped_table
+from lab.catalogue.shipped import shipped_results
 from lab.errors import ArgumentError
 from lab.places import SHIPPED
 from lab.run import Run
@@ -56,8 +56,8 @@ def test_shipped_weights_give_the_loss_that_the_figure_has(name):
         scores = kinds.training_data(run.spec.task, [run.spec], torch.device("cpu")).scores(run.model())
         found.append(float(scores["loss_test"][0]))
         assert found[-1] == pytest.approx(run.scores["loss_test"][-1], rel=1e-4)
-    if has_table(name):
-        table = shipped_table(name)
+    if here := shipped_results(name, "laptop"):
+        table = here.table()
         last = table[(table["seed"] == 0) & (table["step"] == table["step"].max() if "step" in table else True)]
         for label, wanted in FIGURES[name].items():
             last = last[last[label].isin([wanted] if isinstance(wanted, str) else wanted)]

@@ -9,8 +9,8 @@ import pytest
 import torch
 
 from lab.catalogue.build import figure
-from lab.catalogue.figure import sealed
 from lab.catalogue.listing import listing
+from lab.catalogue.results import sealed
 from lab.papers.hypernetwork.counts import CODE
 from lab.plots.caption import reading
 from lab.store import Store

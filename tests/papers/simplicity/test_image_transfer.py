@@ -9,7 +9,7 @@ import pytest
 
 from lab.catalogue.build import check, figure
 from lab.catalogue.registry import entry
-from lab.catalogue.shipped import folder_of
+from lab.catalogue.shipped import shipped_results
 from lab.kinds import check_run as check_rows
 from lab.papers.simplicity import image_transfer
 from lab.papers.simplicity.images.settings import REGRESSION, RELU, images, present
@@ -118,6 +118,6 @@ def test_captions_provenance_and_files(made, name, tmp_path):
 
 def test_searches_differ_as_far_as_table_1_says():
     """What claims take for the difference between searches is the standard deviation of the shipped ones."""
-    table = pd.read_csv(folder_of("simplicity/table1", "overnight") / "table.csv.gz")
+    table = pd.read_csv(shipped_results("simplicity/table1", "overnight").folder / "table.csv.gz")
     means = 100 * table[table["chosen"]].groupby("search")["accuracy"].mean()
     assert (round(means.std(), 1), len(means)) == (image_transfer.BETWEEN_SEARCHES, image_transfer.SEARCHES_OF_TABLE_1)

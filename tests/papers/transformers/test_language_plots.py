@@ -5,7 +5,7 @@ import pandas as pd
 import pytest
 
 from lab.catalogue.registry import entry
-from lab.catalogue.shipped import shipped_table
+from lab.catalogue.shipped import shipped_results
 from lab.plots.caption import captioned, reading
 from lab.plots.page import NARROWEST
 from tests.papers.transformers.planted import LANGUAGE, PLANTED
@@ -108,7 +108,7 @@ def test_printed_differences_are_those_of_the_printed_numbers():
 
 
 def test_differences_below_bars_do_not_touch_where_a_page_is_narrow():
-    figure = drawn("transformers/fig8", shipped_table("transformers/fig8"))  # has all six methods
+    figure = drawn("transformers/fig8", shipped_results("transformers/fig8", "laptop").table())  # has all six methods
     width = NARROWEST - figure.layout.margin.l - figure.layout.margin.r
     for axis in figure.select_xaxes():
         room = width * (axis.domain[1] - axis.domain[0]) / len(axis.ticktext)

@@ -1,0 +1,142 @@
+"""Results of a figure in a folder: tables, plain or packed, and provenance.json, each held to its checksum."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import json
+import zlib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from hashlib import sha256
+from pathlib import Path
+
+import pandas as pd
+
+from lab.errors import LabError
+from lab.files import temporary, write
+from lab.nonlinearity.document import checksum
+from lab.papers.entry import Entry
+
+PACKED = ".gz"
+ENDINGS = (".csv", f".csv{PACKED}")
+BROKEN = (OSError, EOFError, ValueError, zlib.error)  # what reading a damaged file raises
+SEAL = "sha256"  # of provenance.json: the digest of its other facts
+
+
+@dataclass(frozen=True)
+class Results:
+    """Results of an entry at a scale, as `lab figure` writes them.
+
+    folder: ENTRY/SCALE, which need not be there. What is read raises LabError where it is missing or damaged.
+    """
+
+    folder: Path
+
+    def __bool__(self) -> bool:
+        return (self.folder / "provenance.json").is_file()
+
+    def path(self, table: str = "table") -> Path | None:
+        """The file of a table, plain or packed; None where there is none."""
+        return next((path for end in ENDINGS if (path := self.folder / f"{table}{end}").is_file()), None)
+
+    @property
+    def names(self) -> list[str]:
+        """The tables that are here, by name: "table", and for some entries "curves" or "functions"."""
+        return sorted({path.name.partition(".")[0] for end in ENDINGS for path in self.folder.glob(f"*{end}")})
+
+    @cached_property
+    def facts(self) -> dict:
+        """The provenance. One without a checksum is older than it, and read as it is."""
+        path = self.folder / "provenance.json"
+        try:
+            facts = json.loads(path.read_bytes())
+            seal = facts.pop(SEAL, None)
+        except (OSError, ValueError, AttributeError, TypeError) as error:
+            raise self._unreadable(path, error) from error
+        if seal is not None and seal != checksum(facts):
+            raise LabError(f"{path} is damaged or was edited: it does not have its own SHA-256; {self._again}")
+        return facts
+
+    def table(self, name: str = "table") -> pd.DataFrame:
+        """A table that is the one that the provenance tells of, if there is a provenance."""
+        path = self.path(name)
+        if path is None:
+            raise LabError(f"{self.folder} has no {name}.csv; {self._again}")
+        stated = self.facts.get("tables", {}) if self else {}
+        try:
+            content = _content(path)
+            if name in stated and sha256(content).hexdigest() != stated[name]:
+                said = f"{path} is damaged or was edited: it has not the SHA-256 of provenance.json"
+                raise LabError(f"{said}; {self._again}")
+            return pd.read_csv(io.BytesIO(content))
+        except BROKEN as error:
+            raise self._unreadable(path, error) from error
+
+    def digests(self) -> dict[str, str]:
+        """Digests of all tables that are here, once each has been found to be whole."""
+        for name in self.names:
+            self.table(name)
+        return digests({name: _content(path) for name in self.names if (path := self.path(name))})
+
+    def tasks(self, entry: Entry) -> tuple[str, ...]:
+        """The tasks of the entry that the results show: all of them, or those that the provenance names; none where
+        there are no results."""
+        if self:
+            return tuple(self.facts.get("tasks", entry.tasks))
+        return entry.tasks if self.path() else ()
+
+    def has_all(self, entry: Entry) -> bool:
+        """Whether the results show all tasks of the entry."""
+        return set(entry.tasks) <= set(self.tasks(entry))
+
+    @property
+    def _again(self) -> str:
+        name = "/".join(self.folder.parts[-3:-1])
+        return f"bring it back, or make it again: lab figure {name} --scale {self.folder.name}"
+
+    def _unreadable(self, path: Path, error: Exception) -> LabError:
+        return LabError(f"{path} cannot be read ({' '.join(str(error).split())}); {self._again}")
+
+
+def contents(tables: Mapping[str, pd.DataFrame]) -> dict[str, bytes]:
+    """The bytes of each table's CSV, by the table's name."""
+    return {name: table.to_csv(index=False).encode() for name, table in tables.items()}
+
+
+def digests(tables: Mapping[str, bytes]) -> dict[str, str]:
+    """SHA-256 of each table's CSV, by the table's name: `tables` of a provenance.
+
+    >>> digests({"table": b"seed"})["table"][:8]
+    '19b25856'
+    """
+    return {name: sha256(content).hexdigest() for name, content in tables.items()}
+
+
+def _content(path: Path) -> bytes:
+    content = path.read_bytes()
+    if path.suffix != PACKED:
+        return content
+    if not content:  # an empty file unpacks to nothing, without a complaint
+        raise EOFError("it is empty")
+    return gzip.decompress(content)
+
+
+def pack(folder: Path) -> None:
+    """Pack the tables and the plot of a folder, as they are shipped: a tenth of their size, and pandas reads them.
+
+    The same content gives the same bytes.
+    """
+    with temporary(folder) as new:
+        for path in [*sorted(folder.glob("*.csv")), *folder.glob("figure.json")]:
+            packed = new / f"{path.name}{PACKED}"
+            write(packed, gzip.compress(path.read_bytes(), 9, mtime=0))
+            packed.replace(folder / packed.name)
+            path.unlink()
+
+
+def sealed(facts: Mapping[str, object]) -> bytes:
+    """The content of provenance.json: the facts, and the SHA-256 of their canonical JSON."""
+    facts = {name: value for name, value in facts.items() if name != SEAL}
+    return (json.dumps(facts | {SEAL: checksum(facts)}, indent=1, ensure_ascii=False) + "\n").encode()

@@ -1,7 +1,7 @@
 """How many runs should train side by side on this machine? Milliseconds a step and run, by shape and fleet size.
 
 `python benchmarks/fleet.py` prints one table; every row is measured in this run, interleaved. The engine's constant
-CPU_FLEET_TOKENS (lab/jobs/runs.py) is where stacking stops to pay: read it off the column "stacked / alone".
+CPU_FLEET_TOKENS (lab/jobs/trainers.py) is where stacking stops to pay: read it off the column "stacked / alone".
 A second table has perceptrons: a fleet, against a plain loop over as many `torch.nn` models with `torch.optim.Adam`.
 """
 

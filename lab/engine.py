@@ -21,7 +21,7 @@ import torch
 
 from lab.devices import choose_device, planned_for_gpu
 from lab.errors import LabError, check_whole
-from lab.jobs.job import Job, in_words, jobs_of, perform, wait, work
+from lab.jobs.job import Job, in_words, jobs_of, perform, trainer, wait
 from lab.spec import all_needs, is_search, known_here_alone, needs
 from lab.store import Spec, Store
 from lab.training.fleet import torch_defaults
@@ -57,7 +57,7 @@ def complete(
     device = choose_device(device) if cluster is None else device
     before = dict.fromkeys(each for spec in specs for each in [*all_needs(spec), *filter(is_search, [spec])])
     for spec in (*specs, *before):
-        work(spec).check(spec)
+        trainer(spec).check(spec)
     wanted, done = list(dict.fromkeys([*before, *specs])), 0
     missing = [spec for spec in wanted if not store.has(spec)]
     if missing:
@@ -135,6 +135,6 @@ def _perform(jobs: Sequence[Job], after: Sequence[set[int]], device: str, worker
     here = any(known_here_alone(spec) for job in jobs for spec in job.specs)
     if device == "cpu" and count > 1 and not here and sum(job.size for job in jobs) > SMALL:
         return in_processes(jobs, perform, count, progress, after)
-    as_asked = [work(job.specs[0]).threads(job.specs[0]) for job in jobs]
+    as_asked = [trainer(job.specs[0]).threads(job.specs[0]) for job in jobs]
     threads = as_asked if device == "cpu" else [torch.get_num_threads()] * len(jobs)
     return in_this_process(jobs, perform, threads, progress, after)

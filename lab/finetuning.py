@@ -13,7 +13,7 @@ from lab.data.sentence_sets import TASKS
 from lab.data.sentences import Labelled
 from lab.errors import ArgumentError, LabError, check_choice, check_type, check_whole, shown
 from lab.estimates import Estimate, mean
-from lab.jobs.job import work
+from lab.jobs.job import trainer
 from lab.places import SHIPPED
 from lab.run import MOST_SEEDS, Run, RunList, Stored, complete
 from lab.spec import TUNINGS, FineTuning, RunSpec, Tuning, key
@@ -162,7 +162,7 @@ def finetune(
         if diverged := run.diverged:
             raise ArgumentError(f"run {run.key[:12]} diverged at step {diverged[0]}; give one that did not")
         if not store.has(spec):
-            work(specs[0]).check(specs[0])  # nothing is copied that cannot be tuned
+            trainer(specs[0]).check(specs[0])  # nothing is copied that cannot be tuned
             run.store.export(run.key, store.folder)
     complete(specs, store, device, progress)
     return TunedRuns([Tuned(spec, store) for spec in specs])

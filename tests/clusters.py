@@ -22,7 +22,7 @@ import asyncio, os, time
 from pathlib import Path
 from distributed import Worker
 from lab.cluster import workers
-from lab.jobs import checkpoints, episodes, runs, two_losses
+from lab.jobs import checkpoints, trainers
 {more}
 checkpoints.CHECKPOINT_SECONDS = -1.0
 workers.LOOK = 0.05
@@ -42,8 +42,7 @@ def slow(job, store, state, loop, tell):
         return carry(job, store, state, loop, told)
     finally:
         print("ends", flush=True)
-for kind in (runs, two_losses, episodes):
-    kind.run_with_checkpoints = slow
+trainers.run_with_checkpoints = slow
 async def main():
     async with Worker({address!r}, nthreads=1, dashboard_address=":0", local_directory={folder!r}):
         print("here", flush=True)

@@ -5,7 +5,7 @@ import torch
 
 from lab import engine, kinds
 from lab.jobs import checkpoints
-from lab.jobs.runs import GPU_BYTES, LOGIT_BYTES, fleet_size
+from lab.jobs.trainers import GPU_BYTES, LOGIT_BYTES, fleet_size
 from lab.models.transformer import Transformer
 from lab.nonlinearity import formula, op
 from lab.papers.hypernetwork.settings import sraven

@@ -14,7 +14,7 @@ import torch
 from lab import engine
 from lab.errors import ArgumentError, LabError
 from lab.jobs.job import jobs_of
-from lab.jobs.runs import fleet_size
+from lab.jobs.trainers import fleet_size
 from lab.nonlinearity.spline import Spline
 from lab.run import Run
 from lab.spec import AdamTrapezoid, Coefficients, Knots, Learned, ModelSpec, RunSpec, SearchSpec, Shaped, key, replace

@@ -32,7 +32,7 @@ SENTENCES = [Labelled(n % 2, ("the whale swims", "whale the swims")[n % 2], "") 
 @pytest.fixture(autouse=True)
 def sentences(monkeypatch):
     """GLUE is not here in tests: some sentences in its place."""
-    monkeypatch.setattr("lab.jobs.finetuning.labelled", lambda task, part: SENTENCES)
+    monkeypatch.setattr("lab.jobs.trainers.labelled", lambda task, part: SENTENCES)
 
 
 def test_the_run_is_trained_first_and_the_tuning_is_kept(tmp_path):
@@ -148,7 +148,7 @@ def test_wrong_input_is_one_line_before_anything_is_tuned(tmp_path, wrong, words
 def test_glue_that_is_not_here_is_one_line(tmp_path, monkeypatch):
     if datasets.find("rte"):
         pytest.skip("RTE is here")
-    monkeypatch.setattr("lab.jobs.finetuning.labelled", labelled)
+    monkeypatch.setattr("lab.jobs.trainers.labelled", labelled)
     store = Store(tmp_path)
     complete([RUN], store, progress=False)
     with pytest.raises(LabError, match="rte") as caught:

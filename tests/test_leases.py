@@ -26,7 +26,7 @@ import time
 from pathlib import Path
 from threading import Event, Thread
 from lab import engine
-from lab.jobs import checkpoints, episodes, runs, two_losses
+from lab.jobs import checkpoints, trainers
 from lab.store import Store
 from tests.test_engine import *
 save = Store.save
@@ -41,8 +41,7 @@ def slow(job, store, state, loop, tell):
     while not Path({go!r}).exists():
         time.sleep(0.01)
     return carry(job, store, state, loop, tell)
-for kind in (runs, two_losses, episodes):
-    kind.run_with_checkpoints = slow
+trainers.run_with_checkpoints = slow
 engine.complete({specs}, Store(), "cpu", {workers}, lambda done, total, what: print(what, flush=True))
 print("ended", flush=True)
 """

@@ -38,7 +38,7 @@ def test_what_is_trained_is_said_in_words(words):
 
 def test_steps_are_those_of_what_is_named(store_folder, monkeypatch):
     """Three runs that are trained one after the other are three runs, and their steps are counted together."""
-    monkeypatch.setattr("lab.jobs.runs.fleet_size", lambda *given: 1)
+    monkeypatch.setattr("lab.jobs.trainers.fleet_size", lambda *given: 1)
     said = []
     learned = setting("memorize", "smoke").runs(1, SEARCHES[0])
     engine.complete([*RUNS[0], *learned], Store(), "cpu", 1, lambda *told: said.append(told))

@@ -22,8 +22,8 @@ from lab.catalogue.registry import entries
 from lab.catalogue.shipped import shipped_plan, shipped_results
 from lab.errors import LabError
 from lab.jobs.checkpoints import CHECKPOINT_SECONDS
-from lab.jobs.job import Job, work
-from lab.jobs.runs import fleet_size
+from lab.jobs.job import Job, trainer
+from lab.jobs.trainers import fleet_size
 from lab.kinds import Sizes
 from lab.scale import SCALES, check_scale
 from lab.spec import FineTuning, RunSpec, all_needs, is_search, key, needs
@@ -231,15 +231,15 @@ def _jobs(specs: list[Any]) -> list[tuple[Any, ...]]:
     """Fleets and searches as the engine makes them on CPUs, in its order."""
     groups: dict[object, list[Any]] = {}
     for spec in specs:
-        groups.setdefault(_or(partial(work(spec).batch_key, spec), spec), []).append(spec)
+        groups.setdefault(_or(partial(trainer(spec).batch_key, spec), spec), []).append(spec)
     jobs = []
     for first, *others in groups.values():
         guess = fleet_size(first.model, first.recipe.batch or ROWS, 1, "cpu") if isinstance(first, RunSpec) else 1
-        most = _or(partial(work(first).most, first, "cpu"), guess)
+        most = _or(partial(trainer(first).most, first, "cpu"), guess)
         jobs += [tuple([first, *others][i : i + most]) for i in range(0, 1 + len(others), most)]
 
     def place(job: tuple[Any, ...]) -> tuple:
-        return work(job[0]).rank, bool(needs(job[0])), -_or(lambda: Job(job, "cpu", "").steps, 0)
+        return trainer(job[0]).rank, bool(needs(job[0])), -_or(lambda: Job(job, "cpu", "").steps, 0)
 
     return sorted(jobs, key=place)
 

@@ -1,6 +1,3 @@
-"""Jobs: what one call trains, a search or a fleet of runs; a file for each kind of it.
+"""Jobs: what one call trains, a search or a fleet of runs, by a table of trainers."""
 
-Each kind registers itself with `lab.jobs.job.work`, in every process that imports the package: workers, too.
-"""
-
-from lab.jobs import episodes, finetuning, runs, two_losses  # noqa: F401
+from lab.jobs import trainers  # noqa: F401  it fills the table, in every process that imports the package

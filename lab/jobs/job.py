@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import time
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import singledispatch
 from typing import Any
 
 from lab.errors import ArgumentError
@@ -14,7 +12,7 @@ from lab.spec import needs
 from lab.store import Spec, Store
 
 WAIT = 0.5  # seconds between two looks at what another process trains
-Tell = Callable[..., None]  # (steps done, where it stands in words)
+Report = Callable[..., None]  # (steps done, where it stands in words)
 
 
 @dataclass(frozen=True)
@@ -28,74 +26,61 @@ class Job:
     @property
     def steps(self) -> int:
         """Training steps, for the progress bar; those of a fleet count once for each run."""
-        return work(self.specs[0]).steps(self.specs)
+        return sum(map(trainer(self.specs[0]).steps, self.specs))
 
     @property
     def size(self) -> float:
         """Rough number of values that a step's layers compute, over all steps."""
-        return work(self.specs[0]).size(self.specs)
+        return sum(map(trainer(self.specs[0]).size, self.specs))
 
     @property
     def name(self) -> str:
         """What the progress bar calls it."""
-        return work(self.specs[0]).name(self.specs)
+        return f"{self.specs[0].task_name}: {trainer(self.specs[0]).words(self.specs)}"
 
 
-class Work(ABC):
-    """What the engine must know of a kind of spec. specs: those of one job."""
+@dataclass(frozen=True, eq=False)
+class Trainer:
+    """How specs of one type are checked, grouped into jobs, described and trained.
 
-    rank = 0  # kinds of a lower rank are trained first
-    nouns = ("search", "searches")  # one, and several
+    check: raises ArgumentError where a spec cannot be trained, before anything is. steps, size: of a spec, as of a
+    `Job`. words: of the specs of a job. counted: how many specs these are, of any number of tasks, in words. train:
+    from the last checkpoint where there is one; it stores the results.
 
-    @abstractmethod
-    def check(self, spec: Any) -> None:
-        """Raise ArgumentError where it cannot be trained, before anything is."""
+    batch_key: specs with equal keys train in one fleet. most: how many of these, on a device. rank: types of a lower
+    one are trained first. threads: those of torch that a spec is trained with on a CPU: in its identity where it may be
+    another number than 1.
+    """
 
-    def batch_key(self, spec: Any) -> object:
-        """Equal for specs that may be in one job."""
-        return spec
-
-    def threads(self, spec: Any) -> int:
-        """Those of torch that it is trained with on a CPU: in its identity where it may be another number than 1."""
-        return getattr(spec.recipe, "threads", 1)
-
-    def most(self, spec: Any, device: str) -> int:
-        """How many may be in one job."""
-        return 1
-
-    def counted(self, specs: Sequence[Any]) -> str:
-        """How many these are, in words; of any number of tasks."""
-        return f"{len(specs):,} {self.nouns[len(specs) != 1]}"
-
-    @abstractmethod
-    def steps(self, specs: Sequence[Any]) -> int:
-        """As `Job.steps`."""
-
-    @abstractmethod
-    def size(self, specs: Sequence[Any]) -> float:
-        """As `Job.size`."""
-
-    @abstractmethod
-    def name(self, specs: Sequence[Any]) -> str:
-        """As `Job.name`."""
-
-    @abstractmethod
-    def train(self, job: Job, store: Store, report: Tell) -> None:
-        """Train, from the last checkpoint where there is one, and store the results."""
+    check: Callable[[Any], None]
+    steps: Callable[[Any], int]
+    size: Callable[[Any], float]
+    words: Callable[[Sequence[Any]], str]
+    counted: Callable[[Sequence[Any]], str]
+    train: Callable[[Job, Store, Report], None]
+    batch_key: Callable[[Any], object] = lambda spec: spec
+    most: Callable[[Any, str], int] = lambda spec, device: 1
+    rank: int = 0
+    threads: Callable[[Any], int] = lambda spec: getattr(spec.recipe, "threads", 1)
 
 
-@singledispatch
-def work(spec: object) -> Work:
-    """What this kind of spec is to the engine; each kind registers its own."""
+TRAINERS: dict[type, Trainer] = {}  # by the class of specs; `lab.jobs.trainers` has them
+
+
+def trainer(spec: object) -> Trainer:
+    """How specs of this type are trained. ArgumentError for what is none."""
+    for kind in type(spec).__mro__:
+        if kind in TRAINERS:
+            return TRAINERS[kind]
     raise ArgumentError(f"{type(spec).__name__} is nothing that the lab can train; give a run or a search")
 
 
 def in_words(specs: Sequence[Any]) -> str:
     """What is trained, of all together: "addmod: 6 runs"; of several tasks "2 searches and 54 runs"."""
-    kinds: dict[type, list[Any]] = {}
+    groups: dict[Callable[[Sequence[Any]], str], list[Any]] = {}
     for spec in specs:
-        kinds.setdefault(type(work(spec)), []).append(spec)
-    words = " and ".join(work(several[0]).counted(several) for several in kinds.values())
+        groups.setdefault(trainer(spec).counted, []).append(spec)
+    words = " and ".join(counted(several) for counted, several in groups.items())
     tasks = {spec.task_name for spec in specs}
     return f"{tasks.pop()}: {words}" if len(tasks) == 1 else words
 
@@ -112,15 +97,15 @@ def jobs_of(specs: Sequence[Spec], device: str, store: Store) -> list[Job]:
     groups: dict[object, list[Spec]] = {}
     for spec in specs:
         if spec in left:
-            groups.setdefault(work(spec).batch_key(spec), []).append(spec)
+            groups.setdefault(trainer(spec).batch_key(spec), []).append(spec)
     for group in groups.values():
-        size = work(group[0]).most(group[0], device)
+        size = trainer(group[0]).most(group[0], device)
         jobs += [Job(tuple(group[i : i + size]), device, str(store.folder)) for i in range(0, len(group), size)]
     # the longest first, so that no core waits at the end; searches before what needs them
-    return sorted(jobs, key=lambda job: (work(job.specs[0]).rank, bool(needs(job.specs[0])), -job.steps))
+    return sorted(jobs, key=lambda job: (trainer(job.specs[0]).rank, bool(needs(job.specs[0])), -job.steps))
 
 
-def perform(job: Job, report: Tell | None = None) -> bool:
+def perform(job: Job, report: Report | None = None) -> bool:
     """Do a job, from its last checkpoint where there is one, and store its results. report(steps done, in words).
 
     False: another process trains one of its specs, or has trained some of them since the job was planned.
@@ -133,7 +118,9 @@ def perform(job: Job, report: Tell | None = None) -> bool:
             return True
         if not free or (any(there) and store.checkpoint(job.specs) is None):
             return False
-        work(job.specs[0]).train(job, store, report)
+        trainer(job.specs[0]).train(job, store, report)
+        store.drop_checkpoint(job.specs)
+        report(job.steps)
         return True
 
 

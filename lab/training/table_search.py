@@ -18,7 +18,7 @@ from lab.training.inner_task import STARTS, check_learn, learned_names, start_va
 from lab.training.optimizers import RunRates
 from lab.training.rows import TableBatch, held_rows
 from lab.training.sequences import Order
-from lab.training.two_loss import Search, search_class
+from lab.training.two_loss import Search
 
 
 class TableSearch(Search):
@@ -131,6 +131,3 @@ class _Divided:
 
     def _rows(self, index: torch.Tensor) -> TableBatch:
         return TableBatch(self.task, self.inputs[index], self.targets[index])
-
-
-search_class.register(TwoLossSpec, lambda spec: TableSearch)

@@ -9,7 +9,6 @@ function for several tasks at once; `lab.training.table_search` has the same for
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from functools import singledispatch
 from typing import Any, cast
 
 import numpy as np
@@ -195,13 +194,6 @@ def _differentiate(weights: Sequence[Tensor], knots: Sequence[Tensor], which: st
             tensor.requires_grad_(wanted)
 
 
-@singledispatch
-def search_class(spec: object) -> type[Any]:
-    """What searches by a spec: `Search` or one that has its methods; its `check`, `learns` and `description` are asked
-    before it is made, `search_class(spec)(spec, device, given)`."""
-    raise ArgumentError(f"{type(spec).__name__} is no search by two losses")
-
-
 class Shared:
     """A search a task, around the same splines. What a loop and a store ask for is as in `Search`."""
 
@@ -304,7 +296,3 @@ class Shared:
 
     def beyond_of(self, runs: Sequence[int]) -> dict[str, float]:
         return {}
-
-
-search_class.register(SearchSpec, lambda spec: Search)
-search_class.register(SharedSearch, lambda spec: Shared)

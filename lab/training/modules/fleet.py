@@ -27,7 +27,7 @@ from lab.training.inner_task import Functions, InnerTask, check_task, inner_task
 from lab.training.modules.maker import Maker
 from lab.training.modules.side_by_side import WAYS, DataOfRuns, Drawn, Examples, SideBySide, known_by, on_device
 from lab.training.optimizers import RunAdamW, RunRates, trainable
-from lab.training.two_loss import Search, search_class
+from lab.training.two_loss import Search
 
 OPTIMIZERS, SCHEDULES = ("adam", "adamw", "sgd"), ("trapezoid", "cosine", "constant")
 PRECISIONS = ("float32", "bfloat16")
@@ -212,9 +212,6 @@ def start_of(spec: ModuleSearch) -> Knots:
         return Knots(spec.low, spec.high, (0.0,) * spec.knots)
     begun = Spline.from_function(named(spec.start), spec.low, spec.high, spec.knots)
     return Knots(spec.low, spec.high, tuple(begun.values.tolist()))
-
-
-search_class.register(ModuleSearch, lambda spec: ModulesSearched)
 
 
 class ModuleInnerTask(InnerTask):

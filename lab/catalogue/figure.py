@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from lab.catalogue import export
+from lab.catalogue import export, picture
 from lab.catalogue.results import PACKED, contents, digests, sealed
 from lab.errors import ArgumentError, LabError, check_flag, check_path
 from lab.files import abandoned, exclusive, temporary, write
@@ -104,14 +104,16 @@ class Figure:
 
         Always figure.json (Plotly), table.csv, provenance.json (with the SHA-256 of each table, by which readers know
         a damaged one) and one CSV for each of `extras`. With `page` figure.html, which holds plotly.js itself (5 MB):
-        one file to send around, and it opens offline. With `images` figure.png and figure.svg, where a Chrome is found.
+        one file to send around, and it opens offline. With `images` figure.png and figure.svg, where a Chrome is found;
+        they carry a note of where they are from (`lab verify`).
         A figure's files belong together: an older figure's are replaced by all of these, or stay where something cannot
         be written (LabError), and none is left beside them.
         """
         folder, images, page = check_path("folder", folder), check_flag("images", images), check_flag("page", page)
         tables = contents({"table": self.table, **self.extras})
         files = {f"{name}.csv": content for name, content in tables.items()}
-        files["provenance.json"] = sealed(self.provenance | {"tables": digests(tables)})
+        facts = self.provenance | {"tables": digests(tables)}
+        files["provenance.json"] = sealed(facts)
         files["figure.json"] = self.to_json().encode()
         if page:
             files["figure.html"] = self._page().encode()
@@ -120,7 +122,7 @@ class Figure:
             with temporary(folder) as new:  # in there, because a link or another disk may be above
                 for name, content in files.items():
                     write(new / name, content)
-                drawn = self._write_images(new) if images else []
+                drawn = self._write_images(new, facts) if images else []
                 _place(new, folder)
             for path in abandoned(folder):
                 shutil.rmtree(path, ignore_errors=True)
@@ -136,14 +138,14 @@ class Figure:
             folder / said.name if isinstance(said, Path) else said for said in drawn
         ]
 
-    def _write_images(self, folder: Path) -> list[Path | str]:
+    def _write_images(self, folder: Path, facts: dict) -> list[Path | str]:
         drawn = captioned(self.plot, self.short_caption, WIDTH)
         try:
             made = export.images(drawn.to_json())
         except export.NoImages as problem:
             return [f"no images ({problem}): {export.ADVICE}"]
         for kind, content in made.items():
-            write(folder / f"figure.{kind}", content)
+            write(folder / f"figure.{kind}", picture.with_note(content, picture.note(facts)))
         return [folder / f"figure.{kind}" for kind in made]
 
     def to_json(self) -> str:

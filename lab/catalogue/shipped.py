@@ -14,6 +14,7 @@ import torch
 
 from lab.catalogue import registry
 from lab.catalogue.figure import Figure, draw, settings
+from lab.catalogue.picture import note, with_note
 from lab.catalogue.results import Results, pack, sealed
 from lab.errors import LabError
 from lab.files import put
@@ -115,7 +116,7 @@ def redraw(name: str, scale: str = "laptop") -> None:
         facts["tables"] = here.digests()  # of the files here: a number that was read may be written otherwise
         shutil.copyfile(Path(place) / "figure.json", here.folder / "figure.json")
         if scale == best_scale(entry):
-            shutil.copyfile(Path(place) / "figure.png", here.folder / "figure.png")
+            put(here.folder / "figure.png", with_note((Path(place) / "figure.png").read_bytes(), note(facts)))
     put(here.folder / "provenance.json", sealed(facts))
     pack(here.folder)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 import sys
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated
 
@@ -44,7 +44,8 @@ class Figure:
     """Make a figure: train what is missing, measure, draw, and write its files."""
 
     name: Annotated[str, tyro.conf.Positional, tyro.conf.arg(metavar="NAME")]
-    """The figure, e.g. transformers/fig5; `lab figures` lists them."""
+    """The figure, e.g. transformers/fig5; `lab figures` lists them. Or a picture that the lab drew (a PNG or SVG): its
+    figure is made again, at the picture's scale."""
     scale: ScaleName = "laptop"
     """smoke, laptop, overnight (some figures) or paper; or best: draw the largest whose results are here, shipped or
     trained; laptop where there are none."""
@@ -64,6 +65,8 @@ class Figure:
         """Make it and print what was written."""
         from lab.catalogue.registry import check_name
 
+        if Path(self.name).suffix in (".png", ".svg"):
+            return self._again()
         check_name(self.name)  # before what draws figures is imported, which takes seconds
         from lab.catalogue.build import chosen, figure, is_read
         from lab.store import Store
@@ -81,6 +84,32 @@ class Figure:
             print(line)
         if made.summary:
             print(made.summary)
+
+    def _again(self) -> None:
+        """Make the figure that a picture shows."""
+        from lab.catalogue.picture import read
+
+        stated, _ = read(self.name)
+        shows = f"{stated['entry']}, scale {stated['scale']}, of lab {stated['lab'][:12]}"
+        print(f"{self.name} shows {shows}", file=sys.stderr)
+        replace(self, name=stated["entry"], scale=stated["scale"]).run()
+
+
+@dataclass(frozen=True)
+class Verify:
+    """Say whether pictures that the lab drew are as it drew them, and show the numbers that it gives here."""
+
+    pictures: Annotated[tuple[Path, ...], tyro.conf.Positional, tyro.conf.arg(metavar="PICTURE...")]
+    """PNG or SVG files of `lab figure`. The exit code is 1 where one was changed, or has other numbers."""
+
+    def run(self) -> None:
+        """Print a line for each."""
+        from lab.catalogue.verify import verify
+
+        lines = [verify(path) for path in self.pictures]
+        print("\n".join(said for _, said in lines))
+        if wrong := sum(not same for same, _ in lines):
+            raise LabError(f"{wrong} of {len(lines)} pictures are not what the lab draws here")
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,66 @@
+"""Whether a picture that the lab drew shows the numbers that it gives here."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+from lab.catalogue import registry
+from lab.catalogue.build import figure, trained
+from lab.catalogue.picture import read, runs_digest
+from lab.catalogue.results import Results, contents, digests
+from lab.catalogue.shipped import shipped_results
+from lab.errors import LabError
+from lab.scale import check_scale
+from lab.store import Store
+
+
+def verify(path: str | Path) -> tuple[bool, str]:
+    """Whether a picture shows the numbers that the lab gives here, and a line that says it.
+
+    The figure's results here are read, shipped or from the store; nothing is trained. Raises LabError where the picture
+    has no note, or there are no results to compare it with.
+    """
+    stated, whole = read(path)
+    of = f"{stated['entry']}, scale {stated['scale']}"
+    if not whole:
+        return False, f"{path} was changed after the lab drew it; its note says {of}"
+    entry, scale = registry.entry(stated["entry"]), stated["scale"]
+    check_scale(scale, entry.scales)
+    here = shipped_results(entry.name, scale)
+    if here and not trained(entry, scale, Store()):
+        facts, tables, now = here.facts, {name: here.table(name) for name in here.names}, here.digests()
+    elif all(Store().has(spec) for _, spec in entry.plan(scale, entry.seeds[scale])):
+        made = figure(entry.name, scale, shipped=False, progress=False)
+        facts, tables = made.provenance, {"table": made.table, **made.extras}
+        now = digests(contents(tables))
+    else:
+        raise LabError(f"{of}: there are no results here to compare with; {stated['command']} makes them")
+    if now == stated["tables"]:
+        return True, f"{path}: {of}: the same numbers"
+    if runs_digest(facts) != stated["runs"]:
+        return False, f"{path}: {of}: of other runs ({stated['seeds']} seeds) than those that are here"
+    drawn = Results(Path(path).parent)
+    other = [name for name in stated["tables"] if now.get(name) != stated["tables"][name]]
+    if drawn.path() and drawn.digests() == stated["tables"]:
+        said = "; ".join(f"{name}: {differing(drawn.table(name), tables.get(name))}" for name in other)
+        return False, f"{path}: {of}: {said}"
+    return False, f"{path}: {of}: other numbers ({', '.join(other)}); beside its tables it is compared cell by cell"
+
+
+def differing(one: pd.DataFrame, other: pd.DataFrame | None) -> str:
+    """How two tables differ, in words.
+
+    >>> differing(pd.DataFrame({"x": [1.0, 2.0]}), pd.DataFrame({"x": [1.0, 2.5]}))
+    '1 of 2 cells differ, by at most 0.5'
+    """
+    if other is None or one.shape != other.shape or list(one) != list(other):
+        return "other rows or columns"
+    numbers = one.select_dtypes("number").columns.intersection(other.select_dtypes("number").columns)
+    gap = np.abs(one[numbers].to_numpy(float) - other[numbers].to_numpy(float))
+    gap[one[numbers].isna().to_numpy() & other[numbers].isna().to_numpy()] = 0
+    words = one.drop(columns=numbers).astype(str).to_numpy() != other.drop(columns=numbers).astype(str).to_numpy()
+    count = int((gap != 0).sum() + words.sum())
+    return f"{count} of {one.size} cells differ, by at most {gap.max(initial=0):.2g}"

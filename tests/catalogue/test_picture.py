@@ -1,0 +1,158 @@
+"""A picture knows where it is from, and one that was edited, relabelled, or has other numbers is reported."""
+
+import gzip
+import json
+import shutil
+import struct
+import zlib
+
+import pandas as pd
+import pytest
+
+from lab.catalogue import picture
+from lab.catalogue.picture import HEAD, note, read, split, with_note
+from lab.catalogue.results import Results, digests, sealed
+from lab.catalogue.verify import differing, verify
+from lab.cli import main
+from lab.errors import LabError
+from lab.places import RESULTS
+
+NAME, SCALE = "transformers/fig11", "laptop"
+SVG = b'<?xml version="1.0"?><svg width="8"><text>a < b</text></svg>'
+
+
+@pytest.fixture
+def png(tmp_path):
+    return shutil.copyfile(RESULTS / NAME / SCALE / "figure.png", tmp_path / "figure.png")
+
+
+def chunks(content):
+    place = len(HEAD)
+    while place < len(content):
+        size = int.from_bytes(content[place : place + 4], "big")
+        yield content[place + 4 : place + 8], content[place + 8 : place + 8 + size]
+        place += size + 12
+
+
+def joined(parts):
+    made = (
+        struct.pack(">I", len(body)) + kind + body + struct.pack(">I", zlib.crc32(kind + body)) for kind, body in parts
+    )
+    return HEAD + b"".join(made)
+
+
+def test_all_shipped_pictures_tell_of_their_results_and_are_as_they_were_drawn():
+    pictures = sorted(RESULTS.glob("*/*/*/figure.png"))
+    assert len(pictures) > 70
+    for path in pictures:
+        content = path.read_bytes()
+        facts = dict(Results(path.parent).facts)
+        facts.setdefault("tables", Results(path.parent).digests())
+        assert read(path) == (note(facts), True), path
+        assert len(content) - len(split(content)[0]) < 2000
+
+
+def test_a_note_adds_a_valid_chunk_and_a_second_one_takes_its_place(png):
+    from PIL import Image
+
+    before = png.read_bytes()
+    with Image.open(png) as image:
+        image.load()
+        assert json.loads(image.info["lab:figure"])["entry"] == NAME
+    told, _ = read(png)
+    assert with_note(before, told) == before
+    assert joined(chunks(before)) == before, "checksums of chunks"
+
+
+@pytest.mark.parametrize("content", [SVG, SVG.replace(b"<?xml", b"<!-- > --><?xml")])
+def test_an_svg_keeps_its_note(tmp_path, png, content):
+    path = tmp_path / "figure.svg"
+    told = read(png)[0] | {"command": "lab figure <a> & 'b'"}
+    path.write_bytes(with_note(content, told))
+    assert read(path) == (told, True) and split(path.read_bytes())[0] == content
+    path.write_bytes(path.read_bytes().replace(b"a < b", b"a > b"))
+    assert read(path)[1] is False
+
+
+def test_one_pixel_that_differs_is_reported(png, capsys):
+    parts = list(chunks(png.read_bytes()))
+    packed = b"".join(body for kind, body in parts if kind == b"IDAT")
+    pixels = bytearray(zlib.decompress(packed))
+    pixels[-1] ^= 1
+    kept = [part for part in parts if part[0] not in (b"IDAT", b"IEND")]
+    png.write_bytes(joined([*kept, (b"IDAT", zlib.compress(bytes(pixels))), (b"IEND", b"")]))
+    with pytest.raises(SystemExit) as caught:
+        main(["verify", str(png)])
+    assert caught.value.code == 1 and "was changed after the lab drew it" in capsys.readouterr().out
+
+
+def test_a_relabelled_picture_is_reported(png):
+    content = png.read_bytes()
+    for old, new in ((b'"transformers/fig11"', b'"transformers/fig12"'), (b'"laptop"', b'"paper!"')):
+        png.write_bytes(content.replace(old, new, 1))
+        same, said = verify(png)
+        assert not same and "was changed" in said
+
+
+def test_a_picture_of_these_results_is_verified(png, capsys):
+    main(["verify", str(png)])
+    assert capsys.readouterr().out == f"{png}: {NAME}, scale {SCALE}: the same numbers\n"
+
+
+def test_a_picture_of_other_numbers_says_how_many_cells_differ(png, tmp_path):
+    shipped = Results(RESULTS / NAME / SCALE)
+    table = shipped.table()
+    column = table.select_dtypes("float").columns[0]
+    table.loc[0, column] += 0.5
+    tables = {name: gzip.decompress(shipped.path(name).read_bytes()) for name in shipped.names}
+    tables["table"] = table.to_csv(index=False).encode()
+    facts = shipped.facts | {"tables": digests(tables)}
+    png.write_bytes(with_note(png.read_bytes(), note(facts)))
+    assert "other numbers (table); beside its tables" in verify(png)[1]
+    (tmp_path / "provenance.json").write_bytes(sealed(facts))
+    for name, content in tables.items():
+        (tmp_path / f"{name}.csv").write_bytes(content)
+    same, said = verify(png)
+    assert not same and f"1 of {table.size} cells differ, by at most 0.5" in said
+    png.write_bytes(with_note(png.read_bytes(), note(facts | {"runs": {}, "seeds": [1, 2]})))
+    assert "of other runs (2 seeds)" in verify(png)[1]
+
+
+def test_tables_of_other_shape_or_words_differ():
+    one = pd.DataFrame({"method": ["gelu", "relu"], "x": [1.0, float("nan")]})
+    assert differing(one, one).startswith("0 of 4 cells")
+    assert differing(one, one.assign(method="gelu")) == "1 of 4 cells differ, by at most 0"
+    assert differing(one, one[:1]) == differing(one, None) == "other rows or columns"
+
+
+def test_a_figure_that_was_drawn_is_made_again(tmp_path, capsys, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    told = read(RESULTS / NAME / SCALE / "figure.png")[0] | {"entry": "transformers/fig6", "scale": "smoke"}
+    (tmp_path / "old.svg").write_bytes(with_note(SVG, told))
+    monkeypatch.setattr("lab.catalogue.figure.export.images", lambda _: {"svg": SVG})
+    main(["figure", "old.svg"])
+    assert "old.svg shows transformers/fig6, scale smoke" in capsys.readouterr().err
+    path = tmp_path / "out/transformers/fig6/smoke/figure.svg"
+    assert read(path)[0]["tables"] == Results(path.parent).facts["tables"]
+    assert verify(path)[0]
+
+
+@pytest.mark.parametrize("content", [b"", b"text", HEAD, SVG, HEAD + b"\0\0\xff\xffIHDR"])
+def test_what_is_no_picture_of_the_labs_is_said_in_a_line(tmp_path, content):
+    path = tmp_path / "figure.png"
+    path.write_bytes(content)
+    with pytest.raises(LabError, match="no note|cannot be read") as caught:
+        read(path)
+    assert "\n" not in str(caught.value)
+
+
+def test_a_missing_picture_and_a_note_that_is_no_note(tmp_path, capsys):
+    for arguments in (["verify", "nowhere.png"], ["figure", "nowhere.png"]):
+        with pytest.raises(SystemExit) as caught:
+            main(arguments)
+        assert caught.value.code == 1 and "cannot be read as a picture" in capsys.readouterr().err
+    path = tmp_path / "a.svg"
+    for said in (b"[1]", b"{}", b"{", b'{"entry": 3}', b'{"entry": "a", "tables": 3}'):
+        path.write_bytes(SVG.replace(b"<text>", picture.NOTE.pattern.replace(b"(.*?)", said) + b"<text>"))
+        with pytest.raises(LabError, match="no note|cannot be read"):
+            read(path)

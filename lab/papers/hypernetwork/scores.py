@@ -19,7 +19,7 @@ from lab.run import Run
 
 SOLVED = 50.0  # % of the seen combinations: models that answer fewer have not learned the task
 # What else may differ between the runs of a table: a point of the grid is picked for each.
-_KINDS = ("method", "length", "held_out", "problems", "layers", "heads", "features")
+_KINDS = ("method", "length", "held_out", "varied", "problems", "layers", "heads", "features")
 
 
 def finals(runs: Labelled, by: str = "") -> pd.DataFrame:
@@ -36,7 +36,8 @@ def finals(runs: Labelled, by: str = "") -> pd.DataFrame:
 
 def choose(table: pd.DataFrame, by: str) -> pd.DataFrame:
     """The table with a column `chosen`: whether a run has the point of the grid (`POINT`) whose mean of `by` over seeds
-    is the highest, for its task and method. `by` is a score on `val`. A point of which a run diverged has none.
+    is the highest, for its method and whatever else is varied. `by` is a score on `val`. A point of which a run
+    diverged has none.
 
     >>> import pandas as pd
     >>> point = {"rate": [0.1, 0.1, 0.2, 0.2], "decay": 0.0, "warmup": 1}

@@ -9,7 +9,7 @@ import pytest
 
 from lab.catalogue.build import check, figure
 from lab.catalogue.registry import entry
-from lab.papers.hypernetwork.scores import finals
+from lab.papers.hypernetwork.scores import choose, finals
 from lab.papers.hypernetwork.settings import FIGURE_METHODS
 from lab.papers.hypernetwork.sraven import ACCURACY, accuracy, summary
 from lab.plots import latent_codes
@@ -70,6 +70,14 @@ def test_what_is_not_varied_is_trained_once(scale):
     plain = {(spec.model.layers, spec.model.heads, spec.task.features, spec.task.held_out) for spec in shared}
     assert plain == {(4, 16, features, 0.25)}
     assert shared <= {spec for _, spec in planned("hypernetwork/fig4a", scale, 1)}
+
+
+def test_a_point_of_the_grid_is_chosen_for_each_axis_of_the_losses():
+    """Runs with 4 layers stand in Figure A4 twice: as those of Figure 4A, and as those of Figure 4B."""
+    rows = [("problems", 0.1, 0.9), ("problems", 0.2, 0.1), ("layers", 0.1, 0.2), ("layers", 0.2, 0.3)]
+    table = pd.DataFrame(rows, columns=["varied", "rate", "accuracy_val"])
+    table = table.assign(method="hyla", problems=20_000_000, layers=4, seed=0, decay=0.1, warmup=1_000)
+    assert choose(table, "accuracy_val")["chosen"].tolist() == [True, False, False, True]
 
 
 @pytest.mark.parametrize("scale", COMMON)

@@ -175,12 +175,7 @@ FIGA3 = (
         "On unseen terms all methods fail (R² under half of that on trained functions)",
         _unseen_terms_fail,
     ),
-    Claim(
-        "seen",
-        "In distribution the models differ less than on unseen combinations",
-        _alike_on_seen,
-        **_OVERNIGHT,
-    ),
+    Claim("seen", "In distribution the models differ less than on unseen combinations", _alike_on_seen, **_OVERNIGHT),
 )
 
 

@@ -146,10 +146,7 @@ _SEEDS: dict[str, Any] = _SHARED | {
     "seeds": SEEDS,
     "minutes": {"smoke": 1, "laptop": 60, "overnight": 265, "paper": 600},  # of the runs that all entries share
 }
-_ONE: dict[str, Any] = _SHARED | {
-    "seeds": ONE,
-    "minutes": {"smoke": 0.5, "laptop": 20, "overnight": 90, "paper": 200},
-}
+_ONE: dict[str, Any] = _SHARED | {"seeds": ONE, "minutes": {"smoke": 0.5, "laptop": 20, "overnight": 90, "paper": 200}}
 _LAST: dict[str, Any] = _ONE | {
     "plot": partial(latent_codes.maps, height=200),
     "summary": _maps_summary,

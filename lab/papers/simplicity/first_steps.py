@@ -15,15 +15,7 @@ from lab.papers.claims import Claim, Verdict, all_of, any_of
 from lab.papers.entry import Entry, Planned
 from lab.papers.runs import POINTS, ratio_of_steps, steps_to
 from lab.papers.simplicity.origin import of_operations
-from lab.papers.simplicity.settings import (
-    ADDITION,
-    LEARNED,
-    LEVEL,
-    METHODS,
-    RELU,
-    Grokking,
-    grokking,
-)
+from lab.papers.simplicity.settings import ADDITION, LEARNED, LEVEL, METHODS, RELU, Grokking, grokking
 from lab.papers.tables import alive, per_run
 from lab.plots import go
 from lab.plots.caption import counted, set_reading

@@ -281,11 +281,7 @@ TABLE2 = (
 )
 TABLE3 = (
     Claim(
-        "train",
-        "Minimizing the loss on training data is suboptimal",
-        _gain("val", "train"),
-        decides=_WHOLE,
-        hours=4.0,
+        "train", "Minimizing the loss on training data is suboptimal", _gain("val", "train"), decides=_WHOLE, hours=4.0
     ),
     Claim(
         "test",

@@ -9,14 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import fields
 
 from lab.papers.origin import Origin
-from lab.papers.simplicity.images.settings import (
-    REGRESSION,
-    RELU,
-    TITLES,
-    Setting,
-    images,
-    present,
-)
+from lab.papers.simplicity.images.settings import REGRESSION, RELU, TITLES, Setting, images, present
 from lab.papers.simplicity.images.settings import origin as image_origin
 from lab.papers.simplicity.settings import KNOT_RATES, both_starts
 from lab.scale import model_scale

@@ -202,10 +202,7 @@ def _row(name: str, ours: Estimate, paper: float) -> dict:
 
 def _comparison(perplexities: Sequence[dict], accuracies: Sequence[dict], left: int) -> go.Figure:
     """Differences from GELU, ours beside the printed ones. left: px for names."""
-    panels = [
-        ("training perplexity", pd.DataFrame(perplexities)),
-        ("held-out accuracy", pd.DataFrame(accuracies)),
-    ]
+    panels = [("training perplexity", pd.DataFrame(perplexities)), ("held-out accuracy", pd.DataFrame(accuracies))]
     figure = comparison.rows(panels, [_ends(rows) for _, rows in panels], left=left)
     for column, unit in ((1, "%"), (2, "% points")):
         figure.update_xaxes(title_text=f"against GELU ({unit})", row=1, col=column)

@@ -16,15 +16,7 @@ from lab.papers.entry import Entry
 from lab.papers.runs import ratios
 from lab.papers.simplicity.complexity import of_probabilities, probabilities, variation
 from lab.papers.simplicity.images.accuracy import SHOWN, TASKS, accuracies, against, diverged_runs, notes, plan
-from lab.papers.simplicity.images.settings import (
-    CLASSIFICATION,
-    FIRST,
-    FROM_ZERO,
-    REGRESSION,
-    SEEDS,
-    TITLES,
-    origin,
-)
+from lab.papers.simplicity.images.settings import CLASSIFICATION, FIRST, FROM_ZERO, REGRESSION, SEEDS, TITLES, origin
 from lab.papers.tables import alive
 from lab.plots import go
 from lab.plots.caption import set_reading, true_minus

@@ -248,10 +248,7 @@ FIG16 = (
         of_functions=True,
     ),
     Claim(
-        "wavelets",
-        "For classification, functions learned from zeros rise and fall, as wavelets do",
-        _wavelet,
-        **_THREE,
+        "wavelets", "For classification, functions learned from zeros rise and fall, as wavelets do", _wavelet, **_THREE
     ),
 )
 

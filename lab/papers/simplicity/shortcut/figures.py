@@ -327,12 +327,7 @@ def _notes(task: Collage) -> Callable[[str], list[str]]:
     return notes
 
 
-_SHARED: dict[str, Any] = {
-    "measure": measure,
-    "functions": functions,
-    "numbers": _accuracies,
-    "seeds": SEEDS,
-}
+_SHARED: dict[str, Any] = {"measure": measure, "functions": functions, "numbers": _accuracies, "seeds": SEEDS}
 ENTRIES = (
     Entry(
         "simplicity/fig9",

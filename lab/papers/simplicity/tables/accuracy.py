@@ -215,10 +215,7 @@ FIG5 = (
         **OVER_TABLES,
     ),
     Claim(
-        "inputs",
-        "Input activation functions perform best of the networks, over tables",
-        _inputs_best,
-        **OVER_TABLES,
+        "inputs", "Input activation functions perform best of the networks, over tables", _inputs_best, **OVER_TABLES
     ),
 )
 FIG20 = (

@@ -14,16 +14,17 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from torch import Tensor
+from torch import nn
 
 from lab.estimates import rank_correlation
 from lab.papers.claims import Claim, Verdict, on_every_reading
 from lab.papers.entry import Entry, Planned
 from lab.papers.origin import Field, Origin, beside_scale, compared, shipped
 from lab.papers.simplicity.tables.settings import RATE, RATE_FROM
+from lab.papers.tables import alive
 from lab.plots import go
 from lab.plots.caption import set_reading
-from lab.plots.lines import line
+from lab.plots.lines import line, points
 from lab.plots.panels import BOTTOM, colour_bar, grid, log_axis, name_axes, place
 from lab.plots.style import BLACK, BLUE, GREY, ORANGE, SEQUENTIAL, VERMILLION
 from lab.probes import fourier_complexity, total_variation
@@ -64,6 +65,13 @@ CALLED = {PROBABILITY: "probabilities", LOGIT: "outputs before the softmax"}
 BAR = 66  # px of the colour bar below the axes
 TICKS = (0.1, 0.3, 1.0, 3.0, 8.0)
 COLUMNS = 3
+SYMBOLS = ("circle", "diamond", "square", "triangle-up")  # by number of layers
+POINTED_AT = ["prefactor", "seed", "tv_low", "tv_high", "fourier_low", "fourier_high", "accuracy"]
+HOVER = (
+    "α = %{customdata[0]:g}, seed %{customdata[1]}<br>total variation %{y:.3g} (%{customdata[2]:.3g} to"
+    " %{customdata[3]:.3g})<br>Fourier %{x:.3g} (%{customdata[4]:.3g} to %{customdata[5]:.3g}) cycles a path<br>test"
+    " accuracy %{customdata[6]:.1%}"
+)
 
 
 def tanh(scale: str = "laptop", prefactor: float = 1.0, layers: int = 2, seed: int = 0) -> RunSpec:
@@ -123,12 +131,7 @@ def few(scale: str, seeds: int) -> list[Planned]:
 
 def probabilities(run: Run) -> Model:
     """A run's model as a function of points, (N, inputs) → (N, classes)."""
-    logits = function_of(run.model())
-
-    def f(x: Tensor) -> Tensor:
-        return logits(x).softmax(-1)
-
-    return f
+    return function_of(nn.Sequential(run.model(), nn.Softmax(-1)))
 
 
 def kept_accuracy(run: Run, split: str = "test") -> float:
@@ -202,7 +205,7 @@ def _correlated(table: pd.DataFrame) -> Verdict:
     """Rank correlation over models (prefactors and layers, each the mean of its seeds). The paper does not say of which
     output."""
     verdicts = {}
-    for output, rows in table[~table["diverged"].astype(bool)].groupby("output", sort=False):
+    for output, rows in alive(table).groupby("output", sort=False):
         means = rows.groupby(["prefactor", "layers"])[["tv", "fourier"]].mean()
         correlation = rank_correlation(means["tv"], means["fourier"], "models")
         verdicts[f"of {CALLED[output]}"] = Verdict(correlation, above=CLOSE)
@@ -253,30 +256,13 @@ def fig29(table: pd.DataFrame) -> go.Figure:
     drawn = table[(table["tv"] > 0) & (table["fourier"] > 0)]  # both axes are logarithmic
     for column, output in enumerate(outputs, 1):
         of_output = drawn[drawn["output"] == output]
-        for symbol, (layers, rows) in zip(
-            ("circle", "diamond", "square", "triangle-up"), of_output.groupby("layers"), strict=False
-        ):
-            figure.add_scatter(
-                x=rows["fourier"],
-                y=rows["tv"],
-                mode="markers",
-                row=1,
-                col=column,
-                customdata=rows[["prefactor", "seed", "tv_low", "tv_high", "fourier_low", "fourier_high", "accuracy"]],
-                name=f"{layers} hidden layer{'s' if layers > 1 else ''}",
-                legendgroup=str(layers),
-                showlegend=column == 1,
-                marker={
-                    "symbol": symbol,
-                    "size": 8,
-                    "color": np.log10(rows["prefactor"]),
-                    "coloraxis": "coloraxis",
-                    "line": {"width": 0.6, "color": BLACK},
-                },
-                hovertemplate="α = %{customdata[0]:g}, seed %{customdata[1]}<br>total variation %{y:.3g}"
-                " (%{customdata[2]:.3g} to %{customdata[3]:.3g})<br>Fourier %{x:.3g} (%{customdata[4]:.3g} to"
-                " %{customdata[5]:.3g}) cycles a path<br>test accuracy %{customdata[6]:.1%}",
-            )
+        for symbol, (layers, rows) in zip(SYMBOLS, of_output.groupby("layers"), strict=False):
+            mark = {"symbol": symbol, "size": 8, "line": {"width": 0.6, "color": BLACK}}
+            mark |= {"color": np.log10(rows["prefactor"]), "coloraxis": "coloraxis"}
+            name = f"{layers} hidden layer{'s' if layers > 1 else ''}"
+            look = {"mode": "markers", "name": name, "legendgroup": str(layers), "showlegend": column == 1}
+            look |= {"customdata": rows[POINTED_AT], "hovertemplate": HOVER}
+            figure.add_scatter(x=rows["fourier"], y=rows["tv"], marker=mark, row=1, col=column, **look)
         unit = "probability" if output == PROBABILITY else "logit"
         figure.update_yaxes(title_text=f"total variation ({unit})", col=column, **log_axis(of_output["tv"]))
     figure.update_xaxes(title_text="Fourier complexity (cycles a path)", **log_axis(drawn["fourier"]))
@@ -316,30 +302,10 @@ def fig30(table: pd.DataFrame) -> go.Figure:
         first = curves[curves["prefactor"] == curves["prefactor"].min()]
         ends = first.iloc[[0, -1]]
         look = {"name": "class at the ends", "legendgroup": "ends", "showlegend": legend}
-        figure.add_scatter(
-            x=ends["along"],
-            y=ends["truth"],
-            mode="markers",
-            marker={"color": BLACK, "size": 8},
-            hovertemplate="class %{y:g}",
-            row=at[0],
-            col=at[1],
-            **look,
-        )
-        line(
-            figure,
-            first["along"],
-            first["distance"],
-            GREY,
-            at,
-            1.2,
-            "dot",
-            name="distance to the nearest data",
-            legendgroup="distance",
-            showlegend=legend,
-            hovertemplate="nearest training example: %{y:.2f} away",
-            secondary_y=True,
-        )
+        points(figure, ends["along"], ends["truth"], BLACK, at, 8, "", hovertemplate="class %{y:g}", **look)
+        look |= {"name": "distance to the nearest data", "legendgroup": "distance", "secondary_y": True}
+        hover = "nearest training example: %{y:.2f} away"
+        line(figure, first["along"], first["distance"], GREY, at, 1.2, "dot", hovertemplate=hover, **look)
     figure.update_yaxes(range=(-0.08, 1.08), tickvals=(0, 0.5, 1), secondary_y=False)
     figure.update_yaxes(range=(-0.08 * furthest, 1.08 * furthest), secondary_y=True, visible=False, showgrid=False)
     figure.update_xaxes(range=(-0.05, 1.05), tickvals=(0, 0.5, 1))

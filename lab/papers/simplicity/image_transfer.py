@@ -68,18 +68,9 @@ def means(table: pd.DataFrame) -> pd.DataFrame:
     for (source, target), part in table.groupby(["source", "target"], sort=False):
         percent = 100 * alive(part)["accuracy"].dropna().to_numpy(float)
         printed, printed_relu = (PRINTED[name][SETS.index(target)] for name in (source, RELU))
-        rows.append(
-            {
-                "source": source,
-                "target": target,
-                "mean": percent.mean() if len(percent) else np.nan,
-                "half": half_width(percent),
-                "runs": len(percent),
-                "lost": len(part) - len(percent),
-                "paper": printed,
-                "paper_gain": printed - printed_relu,
-            }
-        )
+        row = {"source": source, "target": target, "mean": percent.mean() if len(percent) else np.nan}
+        row |= {"half": half_width(percent), "runs": len(percent), "lost": len(part) - len(percent)}
+        rows.append(row | {"paper": printed, "paper_gain": printed - printed_relu})
     cells = pd.DataFrame(rows)
     base = cells[cells["source"] == RELU].set_index("target")["mean"]
     return cells.assign(gain=cells["mean"] - cells["target"].map(base))
@@ -229,24 +220,11 @@ def table4(table: pd.DataFrame) -> go.Figure:
 
     cells["text"] = [f"{plus_minus(row.mean, row.half)}<br>paper {row.paper:.1f}" for row in cells.itertuples()]
     figure = grid([""], 1, ROW * len(sources), top=34, left=104)
-    figure.add_trace(
-        go.Heatmap(
-            z=matrix("gain").to_numpy(float),
-            zmin=-REACH,
-            zmax=REACH,
-            colorscale=DIVERGING,
-            text=matrix("text").to_numpy().tolist(),
-            texttemplate="%{text}",
-            textfont={"size": SIZE},
-            xgap=2,
-            ygap=2,
-            hoverinfo="skip",
-            name="gain",
-            colorbar=colour_bar("gain over ReLU (points)", -14 / (ROW * len(sources)), (-20, -10, 0, 10, 20)),
-        ),
-        row=1,
-        col=1,
-    )
+    bar = colour_bar("gain over ReLU (points)", -14 / (ROW * len(sources)), (-20, -10, 0, 10, 20))
+    colours = {"zmin": -REACH, "zmax": REACH, "colorscale": DIVERGING, "colorbar": bar}
+    text = {"text": matrix("text").to_numpy().tolist(), "texttemplate": "%{text}", "textfont": {"size": SIZE}}
+    cell = {"xgap": 2, "ygap": 2, "hoverinfo": "skip", "name": "gain", "row": 1, "col": 1}
+    figure.add_heatmap(z=matrix("gain").to_numpy(float), **colours, **text, **cell)
     heads, names = [f"<b>{TITLES[name]}</b>" for name in targets], [NAMES[name] for name in sources]
     bare = {"ticks": "", "showline": False, "showgrid": False}
     figure.update_xaxes(tickvals=list(range(len(targets))), ticktext=heads, side="top", **bare)
@@ -282,32 +260,19 @@ def fig19(table: pd.DataFrame) -> go.Figure:
         sides = _label_sides(both)
         for index, (source, rows) in enumerate(both.groupby("source", sort=False)):
             error_x, error_y = (whiskers(halves.loc[rows.index, name], 2, 0.8) for name in (one, other))
-            points(
-                figure,
-                rows[one],
-                rows[other],
-                GREY if source == RELU else SEQUENCE[index - 1],
-                at,
-                9,
-                METHOD_SYMBOLS[RELU] if source == RELU else "square",
-                mode="markers+text",
-                name=NAMES[source],
-                legendgroup=source,
-                showlegend=not number,
-                text=rows.index.get_level_values("layers").astype(str),
-                textposition=[sides[mark] for mark in rows.index],
-                textfont={"size": SIZE - 2},
-                error_x=error_x,
-                error_y=error_y,
-                hovertemplate=f"{NAMES[source]}, %{{text}} hidden layers: %{{x:.1f}} %, %{{y:.1f}} %",
-            )
+            look: dict[str, Any] = {"name": NAMES[source], "legendgroup": source, "showlegend": not number}
+            look |= {"error_x": error_x, "error_y": error_y, "mode": "markers+text", "textfont": {"size": SIZE - 2}}
+            look |= {"text": rows.index.get_level_values("layers").astype(str)}
+            look |= {"textposition": [sides[mark] for mark in rows.index]}
+            hover = f"{NAMES[source]}, %{{text}} hidden layers: %{{x:.1f}} %, %{{y:.1f}} %"
+            ink, symbol = (GREY, METHOD_SYMBOLS[RELU]) if source == RELU else (SEQUENCE[index - 1], "square")
+            points(figure, rows[one], rows[other], ink, at, 9, symbol, hovertemplate=hover, **look)
         learned = both[both.index.get_level_values("source") != RELU]
         if len(learned) > 1 and np.ptp(learned[one]) > 0:
             slope, start = np.polyfit(learned[one], learned[other], 1)
             ends = np.array([learned[one].min(), learned[one].max()])
-            look: dict[str, Any] = {"name": "best line for learned functions", "legendgroup": "line"}
-            look |= {"showlegend": not number, "hoverinfo": "skip"}
-            line(figure, ends, start + slope * ends, BLACK, at, 1, "dot", **look)
+            look = {"name": "best line for learned functions", "legendgroup": "line", "showlegend": not number}
+            line(figure, ends, start + slope * ends, BLACK, at, 1, "dot", hoverinfo="skip", **look)
         figure.update_xaxes(title_text=f"{TITLES[one]}: accuracy (%)", row=at[0], col=at[1])
         figure.update_yaxes(title_text=f"{TITLES[other]}: accuracy (%)", row=at[0], col=at[1])
     divergences = int(table["diverged"].astype(bool).sum())

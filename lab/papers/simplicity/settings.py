@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from lab.errors import ArgumentError, described, shown
 from lab.papers.simplicity.images.settings import CLASSIFICATION, REGRESSION, SETS, data_of, images
@@ -66,42 +67,21 @@ def grokking(scale: str = "laptop", task: Operation = ADDITION) -> Grokking:
     """
     model = Perceptron(width=256, scale=TORCH_SIZE)
     recipe = ConstantRate(steps=60_000, rate=1.0, batch=4_096, keep="last", every=100)
-    search = EpisodeSpec(
-        task,
-        replace(model, width=64),
-        ConstantRate(4_500, 1.0, batch=4_096),
-        replace(recipe, steps=10_000, keep="best"),
-        _PAPER_RESTARTS,
-        low=-2.0,
-        high=2.0,
-        episodes=225,
-        growth=20.0,
-        pool=("train", "val"),
-        normalized=True,
-        retrain_width=model.width,
-    )
+    narrow, inner = replace(model, width=64), ConstantRate(4_500, 1.0, batch=4_096)
+    retrain = replace(recipe, steps=10_000, keep="best")
+    how: dict[str, Any] = {"low": -2.0, "high": 2.0, "pool": ("train", "val"), "normalized": True}
+    how |= {"episodes": 225, "growth": 20.0, "retrain_width": model.width}
+    search = EpisodeSpec(task, narrow, inner, retrain, _PAPER_RESTARTS, **how)
     if check_scale(scale, SCALES) != "paper":
         rate = LAPTOP_RATE * task.classes / ADDITION.classes
         recipe = ConstantRate(steps=5_000, rate=rate, keep="last", every=25)
-        search = replace(
-            search,
-            inner=ConstantRate(450, rate),
-            retrain=ConstantRate(500, rate, every=100),
-            restarts=_LAPTOP_RESTARTS,
-            growth=2.0,
-        )
+        inner, retrain = ConstantRate(450, rate), ConstantRate(500, rate, every=100)
+        search = replace(search, inner=inner, retrain=retrain, restarts=_LAPTOP_RESTARTS, growth=2.0)
     if scale == "smoke":
         model, recipe = replace(model, width=8), replace(recipe, steps=12, every=4, average=4)
-        search = replace(
-            search,
-            model=replace(model, width=4),
-            inner=replace(search.inner, steps=2),
-            retrain=replace(recipe, keep="best"),
-            restarts=_SMOKE_RESTARTS,
-            episodes=2,
-            growth=1.0,
-            retrain_width=8,
-        )
+        inner, retrain = replace(inner, steps=2), replace(recipe, keep="best")
+        how = {"restarts": _SMOKE_RESTARTS, "episodes": 2, "growth": 1.0, "retrain_width": 8}
+        search = replace(search, model=replace(model, width=4), inner=inner, retrain=retrain, **how)
     spare = max(_SPARE, 1 / round(task.fraction * task.classes**2))  # one pair at least
     return Grokking(replace(task, held_out=spare), model, recipe, search)
 
@@ -174,19 +154,10 @@ class TableSetting:
         if by == EPISODES:
             return spec
         first = next((r for r in spec.restarts if r.start != "relu"), spec.restarts[0])
-        return TwoLossSpec(
-            spec.tasks[0],
-            spec.model,
-            replace(spec.inner, steps=_STEPS[self.scale]),
-            learn,
-            low=spec.low,
-            high=spec.high,
-            knots=first.knots,
-            spline_rate=_KNOT_RATE,
-            start=first.start,
-            pool=spec.pool,
-            seed=seed,
-        )
+        recipe = replace(spec.inner, steps=_STEPS[self.scale])
+        of_knots: dict[str, Any] = {"low": spec.low, "high": spec.high, "knots": first.knots, "start": first.start}
+        of_knots |= {"spline_rate": _KNOT_RATE}
+        return TwoLossSpec(spec.tasks[0], spec.model, recipe, learn, **of_knots, pool=spec.pool, seed=seed)
 
 
 # Of a search by two losses. On Fashion-MNIST as regression with one hidden layer, after 600 steps from zero, accuracy

@@ -294,18 +294,12 @@ def fig17(table: pd.DataFrame) -> go.Figure:
         _marks(figure, rows, rows["layers"], methods, SPREAD / 2, at, "lines+markers")
         theirs = {depth: PRINTED[name, depth] for depth in depths if mode == REGRESSION and (name, depth) in PRINTED}
         for which, method in enumerate((RELU, FROM_ZERO) if theirs else ()):
-            figure.add_scatter(
-                x=[depth + (methods.index(method) - 1.5) * SPREAD / 2 for depth in theirs],  # where ours is
-                y=[percent[which] for percent in theirs.values()],
-                mode="markers",
-                name="printed in the paper: ReLU" if method == RELU else "printed: learned",
-                showlegend=legend,
-                legendgroup=f"printed {method}",
-                row=at[0],
-                col=at[1],
-                marker={"symbol": "x-thin-open", "size": 9, "color": colour(method), "line": {"width": 2}},
-                hovertemplate="paper, %{y:.1f} %",
-            )
+            x = [depth + (methods.index(method) - 1.5) * SPREAD / 2 for depth in theirs]  # where ours is
+            mark = {"symbol": "x-thin-open", "size": 9, "color": colour(method), "line": {"width": 2}}
+            look: dict[str, Any] = {"mode": "markers", "marker": mark, "hovertemplate": "paper, %{y:.1f} %"}
+            look |= {"name": "printed in the paper: ReLU" if method == RELU else "printed: learned"}
+            look |= {"legendgroup": f"printed {method}", "showlegend": legend}
+            figure.add_scatter(x=x, y=[pair[which] for pair in theirs.values()], row=at[0], col=at[1], **look)
         legend &= not theirs
     figure.update_xaxes(tickvals=depths, range=(min(depths) - 0.5, max(depths) + 0.5))
     name_axes(figure, len(heads), len(modes), "hidden layers", "test accuracy (%)")
@@ -329,26 +323,14 @@ def _marks(
         each = each.assign(x=each["x"] + (slot - 1.5) * spread)
         stats, layers = over_seeds(each, "x", "percent"), each.groupby("x")["layers"].first()
         ink, symbol = colour(method), METHOD_SYMBOLS[method]
-        look = {"name": f"{method}, one run", "legendgroup": method, "showlegend": False}
+        look: dict[str, Any] = {"name": f"{method}, one run", "legendgroup": method, "showlegend": False}
         one = faded(ink, 0.75)
         points(figure, each["x"] - BESIDE, each["percent"], one, at, 5, symbol, hovertemplate="%{y:.1f} %", **look)
-        points(
-            figure,
-            stats.index,
-            stats["mean"],
-            ink,
-            at,
-            9,
-            symbol,
-            mode=mode,
-            name=method_title(method),
-            legendgroup=method,
-            showlegend=at == (1, 1),
-            customdata=layers.reindex(stats.index).to_numpy()[:, None],
-            line={"color": ink, "width": 1.6},
-            error_y=whiskers(stats["half"].fillna(0.0), 3, 1.4) | {"color": ink},
-            hovertemplate="%{y:.1f} % (mean), %{customdata[0]} hidden layers",
-        )
+        look |= {"name": method_title(method), "showlegend": at == (1, 1), "mode": mode}
+        look |= {"customdata": layers.reindex(stats.index).to_numpy()[:, None], "line": {"color": ink, "width": 1.6}}
+        look |= {"error_y": whiskers(stats["half"].fillna(0.0), 3, 1.4) | {"color": ink}}
+        hover = "%{y:.1f} % (mean), %{customdata[0]} hidden layers"
+        points(figure, stats.index, stats["mean"], ink, at, 9, symbol, hovertemplate=hover, **look)
 
 
 def diverged_runs(table: pd.DataFrame) -> str:
@@ -370,14 +352,8 @@ def notes(scale: str) -> list[str]:
     return lines
 
 
-TASKS = tuple(
-    dict.fromkeys(
-        images(scale, name, mode).task.name
-        for scale in ("smoke", "laptop")
-        for name in present(scale)
-        for mode in TARGETS
-    )
-)
+_OF_SCALES = [(scale, name) for scale in ("smoke", "laptop") for name in present(scale)]
+TASKS = tuple(dict.fromkeys(images(scale, name, mode).task.name for scale, name in _OF_SCALES for mode in TARGETS))
 SHOWN = (
     "perceptrons with ReLU and functions learned from ReLU, from zero, and for each layer by itself, for classification"
     " and for regression to the class id"

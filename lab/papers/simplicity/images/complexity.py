@@ -165,26 +165,15 @@ def _points(
 ) -> None:
     """A mark a model, by method. about: x in words."""
     for method in methods_of(table):
-        rows = table[table["method"] == method]
-        figure.add_scatter(
-            x=x[rows.index],
-            y=100 * rows["accuracy"],
-            mode="markers",
-            name=method_title(method),
-            legendgroup=method,
-            showlegend=legend,
-            customdata=rows[["layers", "seed"]],
-            row=at[0],
-            col=at[1],
-            marker={
-                "symbol": METHOD_SYMBOLS[method],
-                "size": 5 + 1.5 * rows["layers"],
-                "color": faded(colour(method), 0.75),
-                "line": {"width": 0.6, "color": BLACK},
-            },
-            hovertemplate=f"{method_title(method)}, %{{customdata[0]}} hidden layers, seed %{{customdata[1]}}<br>"
-            f"{about}, test accuracy %{{y:.1f}} %<extra></extra>",
+        rows, name = table[table["method"] == method], method_title(method)
+        mark = {"symbol": METHOD_SYMBOLS[method], "size": 5 + 1.5 * rows["layers"]}
+        mark |= {"color": faded(colour(method), 0.75), "line": {"width": 0.6, "color": BLACK}}
+        hover = (
+            f"{name}, %{{customdata[0]}} hidden layers, seed %{{customdata[1]}}<br>{about}, test accuracy %{{y:.1f}} %"
         )
+        look = {"mode": "markers", "name": name, "legendgroup": method, "showlegend": legend, "marker": mark}
+        look |= {"customdata": rows[["layers", "seed"]], "hovertemplate": f"{hover}<extra></extra>"}
+        figure.add_scatter(x=x[rows.index], y=100 * rows["accuracy"], row=at[0], col=at[1], **look)
 
 
 def _explain(figure: go.Figure, table: pd.DataFrame) -> None:

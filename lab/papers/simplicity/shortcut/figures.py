@@ -175,64 +175,32 @@ def _draw_ends(figure: go.Figure, table: pd.DataFrame, at: Panel) -> None:
     for method in METHODS:
         percent, ink, symbol = ends(table, method).dropna(), colour(method), METHOD_SYMBOLS[method]
         hidden: dict[str, Any] = {"showlegend": False, "legendgroup": method}
-        figure.add_scatter(
-            x=percent["easy"],
-            y=percent["hard"],
-            mode="markers",
-            name=f"{method}, runs",
-            marker={"color": ink, "symbol": symbol, "size": 4, "opacity": 0.5},
-            customdata=percent.index,
-            hovertemplate="seed %{customdata}: %{x:.1f} %, %{y:.1f} %",
-            row=at[0],
-            col=at[1],
-            **hidden,
-        )
+        look = hidden | {"marker": {"color": ink, "symbol": symbol, "size": 4, "opacity": 0.5}, "mode": "markers"}
+        look |= {"customdata": percent.index, "hovertemplate": "seed %{customdata}: %{x:.1f} %, %{y:.1f} %"}
+        where = {"row": at[0], "col": at[1]}
+        figure.add_scatter(x=percent["easy"], y=percent["hard"], name=f"{method}, runs", **look, **where)
         if percent.empty:
             continue
         means[method] = percent.mean()
         halves = [half_width(percent[tile].to_numpy()) for tile in TILES]
-        bars = [
-            None if np.isnan(half) else {"array": [half], "color": colour(method), "thickness": 1.2} for half in halves
-        ]
+        bars = [None if np.isnan(half) else {"array": [half], "color": ink, "thickness": 1.2} for half in halves]
         x, y = ([mean] for mean in means[method])
         hidden |= {"name": f"{method}, mean", "error_x": bars[0], "error_y": bars[1]}
         points(figure, x, y, ink, at, 8, symbol, hovertemplate="mean: %{x:.1f} %, %{y:.1f} %", **hidden)
     panel = figure.get_subplot(*at)
-    axes = [axis.plotly_name.replace("axis", "") for axis in (panel.xaxis, panel.yaxis)]
+    x, y = (axis.plotly_name.replace("axis", "") for axis in (panel.xaxis, panel.yaxis))
+    arrow = {"xref": x, "yref": y, "axref": x, "ayref": y, "text": "", "standoff": 7, "startstandoff": 5}
+    arrow |= {"showarrow": True, "arrowhead": 2, "arrowwidth": 1.2, "arrowcolor": GREY}
     for tile, method in FOR.items():
         start = ends(table, RELU, f"val_{tile}").mean()
         if method not in means or start.isna().any():
             continue
-        points(
-            figure,
-            [start["easy"]],
-            [start["hard"]],
-            colour(RELU),
-            at,
-            9,
-            f"{METHOD_SYMBOLS[RELU]}-open",
-            name=f"ReLU, stopped as {method}",
-            showlegend=False,
-            legendgroup=RELU,
-            hovertemplate=f"ReLU, stopped as {method}, mean: %{{x:.1f}} %, %{{y:.1f}} %",
-        )
-        figure.add_annotation(
-            x=means[method]["easy"],
-            y=means[method]["hard"],
-            ax=start["easy"],
-            ay=start["hard"],
-            xref=axes[0],
-            yref=axes[1],
-            axref=axes[0],
-            ayref=axes[1],
-            showarrow=True,
-            arrowhead=2,
-            arrowwidth=1.2,
-            arrowcolor=GREY,
-            standoff=7,
-            startstandoff=5,
-            text="",
-        )
+        hidden = {"name": f"ReLU, stopped as {method}", "showlegend": False, "legendgroup": RELU}
+        hidden |= {"hovertemplate": f"ReLU, stopped as {method}, mean: %{{x:.1f}} %, %{{y:.1f}} %"}
+        symbol = f"{METHOD_SYMBOLS[RELU]}-open"
+        points(figure, [start["easy"]], [start["hard"]], colour(RELU), at, 9, symbol, **hidden)
+        end = means[method]
+        figure.add_annotation(x=end["easy"], y=end["hard"], ax=start["easy"], ay=start["hard"], **arrow)
 
 
 def _draw_ways(figure: go.Figure, table: pd.DataFrame, at: Panel, names: dict[str, str], legend: bool) -> None:

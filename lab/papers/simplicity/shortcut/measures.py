@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -89,18 +90,10 @@ class Shortcut:
         """The search for the function that does best where only this tile tells the label."""
         watch = f"val_{tile}"
         steps, episodes, tries = _SEARCH[self.scale]
-        return EpisodeSpec(
-            self.task,
-            self.model,
-            ConstantRate(steps, self.recipe.rate, batch=self.recipe.batch if self.scale == "paper" else 256),
-            replace(self.recipe, keep="best", watch=watch),
-            tries,
-            episodes=episodes,
-            growth=float(steps),
-            held_out=HELD_OUT,
-            objective=watch,
-            normalized=True,
-        )
+        inner = ConstantRate(steps, self.recipe.rate, batch=self.recipe.batch if self.scale == "paper" else 256)
+        retrain = replace(self.recipe, keep="best", watch=watch)
+        how: dict[str, Any] = {"episodes": episodes, "growth": float(steps), "held_out": HELD_OUT}
+        return EpisodeSpec(self.task, self.model, inner, retrain, tries, objective=watch, normalized=True, **how)
 
     def runs(self, method: str, seeds: int) -> list[RunSpec]:
         """One run a seed."""

@@ -105,8 +105,7 @@ def measure(runs: Sequence[tuple[dict, Run]], complexity: bool = False) -> pd.Da
             train = splits["train"]
             rows.append(row | (variation(model, train.inputs, train.targets) if complexity else {}))
     scores = pd.DataFrame(rows)
-    scores["chosen"] = is_chosen(scores)
-    return scores.round({name: 5 for name in scores.select_dtypes(np.floating)})
+    return scores.assign(chosen=is_chosen(scores)).round(dict.fromkeys(scores.select_dtypes(np.floating), 5))
 
 
 @functools.lru_cache(maxsize=64)  # entries that are made one after the other share them
@@ -305,13 +304,8 @@ def _panels(titles: Sequence[str], table: pd.DataFrame) -> go.Figure:
     heads = [shortened(name, LONGEST_NAME) for name in titles]
     height = ROW * len(methods) + 14
     figure = grid(heads, min(COLUMNS, len(heads)), height, gap=74, top=30, left=96, horizontal=26, share_y=True)
-    figure.update_yaxes(
-        type="category",
-        categoryorder="array",
-        categoryarray=methods[::-1],
-        range=(-0.6, len(methods) - 0.4),
-        gridcolor="#F2F2F2",
-    )
+    names = {"type": "category", "categoryorder": "array", "categoryarray": methods[::-1]}
+    figure.update_yaxes(range=(-0.6, len(methods) - 0.4), gridcolor="#F2F2F2", **names)
     figure.update_layout(showlegend=False)
     figure.update_xaxes(nticks=5)
     return figure
@@ -325,20 +319,10 @@ def _draw(figure: go.Figure, table: pd.DataFrame, value: str, at: tuple[int, int
         if value == "normalized" and min(abs(mean), abs(1 - mean)) < 1e-9:
             half = float("nan")  # 0 and 1 by definition
         known = half == half
-        points(
-            figure,
-            [mean],
-            [method],
-            colour(method),
-            at,
-            9,
-            METHOD_SYMBOLS[method],
-            name=method,
-            error_x=whiskers([half], thickness=1.6) if known else None,
-            hovertemplate=f"{method}: %{{x:{digits}}}"
-            + (f" ± {half:{digits}}" if known else "")
-            + f", {runs:.0f} run{'s' if runs > 1 else ''}<extra></extra>",
-        )
+        spread = f" ± {half:{digits}}" if known else ""
+        hover = f"{method}: %{{x:{digits}}}{spread}, {runs:.0f} run{'s' if runs > 1 else ''}<extra></extra>"
+        look = {"name": method, "error_x": whiskers([half], thickness=1.6) if known else None}
+        points(figure, [mean], [method], colour(method), at, 9, METHOD_SYMBOLS[method], hovertemplate=hover, **look)
 
 
 def _zoom(figure: go.Figure, table: pd.DataFrame, at: tuple[int, int]) -> None:
@@ -354,17 +338,9 @@ def _zoom(figure: go.Figure, table: pd.DataFrame, at: tuple[int, int]) -> None:
         return
     pad = 0.08 * (high - low) or 0.5
     figure.update_xaxes(range=(low - 2 * pad, high + pad), row=at[0], col=at[1])
-    figure.add_annotation(
-        text=f"← {mean:.1f}",
-        xref="x domain",
-        x=0.01,
-        xanchor="left",
-        y=LINEAR,
-        showarrow=False,
-        font={"size": SIZE - 1, "color": colour(LINEAR)},
-        row=at[0],
-        col=at[1],
-    )
+    edge = {"xref": "x domain", "x": 0.01, "xanchor": "left", "showarrow": False, "row": at[0], "col": at[1]}
+    font = {"size": SIZE - 1, "color": colour(LINEAR)}
+    figure.add_annotation(text=f"← {mean:.1f}", y=LINEAR, font=font, **edge)
 
 
 CHOSEN_NOTE = (

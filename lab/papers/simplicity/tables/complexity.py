@@ -54,6 +54,11 @@ from lab.plots.panels import grid, name_axes, place
 from lab.plots.style import BLACK, METHOD_SYMBOLS, SKY, colour
 
 FROM_ZERO, FROM_RELU = "learned, from zero", "learned, from ReLU"
+POINTED_AT = ["layers", "prefactor", "seed", "tv", "training", "percent"]
+HOVER = (
+    "%{customdata[0]} hidden layers, α = %{customdata[1]:g}, seed %{customdata[2]}<br>total variation"
+    " %{customdata[3]:.3g}<br>training %{customdata[4]:.1f} %, test %{customdata[5]:.1f} %<extra></extra>"
+)
 
 
 def _pairs(wide: pd.DataFrame, method: str) -> dict[str, tuple]:
@@ -192,21 +197,9 @@ def _scatter(table: pd.DataFrame, x: str, x_title: str) -> go.Figure:
         row, column = place(number, columns)
         for kind in order:
             rows = table[(table["table"] == name) & (table["kind"] == kind) & table["percent"].notna()]
-            figure.add_scatter(
-                x=rows[x],
-                y=rows["percent"],
-                customdata=rows[["layers", "prefactor", "seed", "tv", "training", "percent"]],
-                mode="markers",
-                name=kind,
-                legendgroup=kind,
-                showlegend=not number,
-                marker=_mark(kind),
-                row=row,
-                col=column,
-                hovertemplate=f"{kind}<br>%{{customdata[0]}} hidden layers, α = %{{customdata[1]:g}}, seed"
-                " %{customdata[2]}<br>total variation %{customdata[3]:.3g}<br>training %{customdata[4]:.1f} %, test"
-                " %{customdata[5]:.1f} %<extra></extra>",
-            )
+            look = {"mode": "markers", "name": kind, "legendgroup": kind, "showlegend": not number}
+            look |= {"marker": _mark(kind), "customdata": rows[POINTED_AT], "hovertemplate": f"{kind}<br>{HOVER}"}
+            figure.add_scatter(x=rows[x], y=rows["percent"], row=row, col=column, **look)
     figure.update_xaxes(nticks=5)
     figure.update_yaxes(nticks=6)
     name_axes(figure, len(names), columns, x_title, "test accuracy (%)")
@@ -223,23 +216,19 @@ def _scatter(table: pd.DataFrame, x: str, x_title: str) -> go.Figure:
 
 def _mark(kind: str) -> dict:
     method = LEARNED if kind in (FROM_ZERO, FROM_RELU) else kind
-    alone = kind in (LINEAR, NEIGHBOURS, TREES)
-    return {
-        "color": SKY if kind == FROM_ZERO else colour(method),
-        "symbol": METHOD_SYMBOLS[method],
-        "size": 10 if alone else 6,
-        "opacity": 1 if alone else 0.75,
-        "line": {"width": 0.8 if alone else 0.4, "color": BLACK},
-    }
+    size, opacity, width = (10, 1, 0.8) if kind in (LINEAR, NEIGHBOURS, TREES) else (6, 0.75, 0.4)
+    mark = {"color": SKY if kind == FROM_ZERO else colour(method), "symbol": METHOD_SYMBOLS[method]}
+    return mark | {"size": size, "opacity": opacity, "line": {"width": width, "color": BLACK}}
 
 
 _BEST = "one mark a trained model, its best evaluation (paper: also after fewer steps)"
-_COMPLEX: dict[str, Any] = {
-    "measure": partial(measure, complexity=True),
+_COMPLEX: dict[str, Any] = {"measure": partial(measure, complexity=True), **SHARED}
+_EVERY: dict[str, Any] = _COMPLEX | {
     "notes": lambda scale: [
         CHOSEN_NOTE,
         f"total variation of probabilities, which trees and k-NN have, too, {SATURATES}; {_BEST}",
     ],
+    "minutes": {"smoke": 0.2, "laptop": 11, "overnight": 25, "paper": 600},
 }
 ENTRIES = (
     Entry(
@@ -253,12 +242,11 @@ ENTRIES = (
         claims=(FIG6,),
         summary=_complexity_summary,
         minutes={"smoke": 0.2, "laptop": 7, "overnight": 25, "paper": 350},
-        measure=partial(measure, complexity=True),
         notes=lambda scale: [
             "chosen networks are those with the number of layers that is best on val of their table",
             f"total variation of probabilities, {SATURATES}; {_BEST}",
         ],
-        **SHARED
+        **_COMPLEX
         | {
             "plan": lambda scale, seeds: plan(scale, seeds, (RELU, LEARNED)),
             "origin": origin(without=("values of α", "settings tried for k-NN and trees", *OF_INPUTS)),
@@ -274,9 +262,7 @@ ENTRIES = (
         plot=fig22,
         claims=FIG22,
         summary=_fit_summary,
-        minutes={"smoke": 0.2, "laptop": 11, "overnight": 25, "paper": 600},
-        **_COMPLEX,
-        **SHARED,
+        **_EVERY,
     ),
     Entry(
         "simplicity/fig23",
@@ -287,8 +273,6 @@ ENTRIES = (
         plot=fig23,
         claims=(FIG23,),
         summary=_complexity_summary,
-        minutes={"smoke": 0.2, "laptop": 11, "overnight": 25, "paper": 600},
-        **_COMPLEX,
-        **SHARED,
+        **_EVERY,
     ),
 )

@@ -9,6 +9,7 @@ the machinery.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import Any
 
 from lab.data import datasets
 from lab.data.shape import TableShape
@@ -150,23 +151,14 @@ def search(scale: str, table: str, start: str, layers: int = _DEPTH) -> EpisodeS
     reach, depth = _DATA_REACH if inputs else _REACH, layers if scale == "paper" else _DEPTH
     rates, knots = (_INPUT_RATES, _INPUT_KNOTS) if inputs else (_RATES, _KNOTS)
     recipe = _RECIPE[like]
-    return EpisodeSpec(
-        Tabular(table),
-        Perceptron(depth, width, inputs="identity" if inputs else None),
-        ConstantRate(steps, recipe.rate, recipe.batch, recipe.optimizer),
-        replace(recipe, steps=300) if like == "laptop" else recipe,
-        tuple(
-            Restart(seed, rate, knots[like], window=5, start=start)
-            for seed, rate in enumerate(rates.get(scale, rates[like]))
-        ),
-        learn="inputs" if inputs else "shared",
-        low=-reach,
-        high=reach,
-        episodes=_EPISODES[scale][inputs],
-        growth=growth,
-        normalized=True,
-        retrain_width=_WIDTH[like],
-    )
+    model = Perceptron(depth, width, inputs="identity" if inputs else None)
+    inner = ConstantRate(steps, recipe.rate, recipe.batch, recipe.optimizer)
+    retrain = replace(recipe, steps=300) if like == "laptop" else recipe
+    tries = enumerate(rates.get(scale, rates[like]))
+    restarts = tuple(Restart(seed, rate, knots[like], window=5, start=start) for seed, rate in tries)
+    how: dict[str, Any] = {"learn": "inputs" if inputs else "shared", "low": -reach, "high": reach, "growth": growth}
+    how |= {"episodes": _EPISODES[scale][inputs], "normalized": True, "retrain_width": _WIDTH[like]}
+    return EpisodeSpec(Tabular(table), model, inner, retrain, restarts, **how)
 
 
 def origin(

@@ -13,6 +13,7 @@ from lab.nonlinearity.part import as_module
 from lab.resolve import resolve
 from lab.run import Run
 from lab.spec import Learned, Shaped
+from lab.statistics import INTERVAL
 
 Labelled = Sequence[tuple[dict, Run]]  # runs with their labels
 
@@ -72,6 +73,11 @@ def at_best_rates(test: pd.DataFrame, best: dict[tuple, float], kinds: Sequence[
     """The rows in which each kind has its best rate (see `best_rates`)."""
     wanted = [best.get(kind) for kind in zip(*(test[name] for name in kinds), strict=True)]
     return test[test["rate"] == wanted]
+
+
+def of_one_search(table: pd.DataFrame, mark: str = "Whiskers") -> str:
+    """What a mark covers where functions come from one search."""
+    return "One seed only: no interval." if table["seed"].nunique() < 2 else f"{mark}: {INTERVAL}, of one search."
 
 
 def learned_functions(

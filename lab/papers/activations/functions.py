@@ -27,6 +27,7 @@ from lab.run import Run
 WIDE = 4.0  # functions are drawn from -WIDE to WIDE
 POINTS = 81
 QUANTILES = {"5 %": 0.05, "median": 0.5, "95 %": 0.95}
+BOX = {"lowerfence": 0.05, "q1": 0.25, "median": 0.5, "q3": 0.75, "upperfence": 0.95}
 FIXED_LINE = "fixed"
 EDGES = 1_000  # functions of a KAN's layer that quantiles are of
 LEARNING = (*FIXED, "kan")
@@ -152,30 +153,11 @@ def _draw_functions(figure: go.Figure, rows: pd.DataFrame, family: str, at: Pane
         return  # every run diverged
     low, middle, high = (lines[name] for name in QUANTILES)
     ink = COLOURS[family]
-    figure.add_scatter(
-        x=np.concatenate([low.index, low.index[::-1]]),
-        y=np.concatenate([high, low[::-1]]),
-        fill="toself",
-        mode="none",
-        fillcolor=faded(ink, 0.25),
-        name="5th to 95th percentile",
-        showlegend=False,
-        hoverinfo="skip",
-        row=at[0],
-        col=at[1],
-    )
-    line(
-        figure,
-        middle.index,
-        middle,
-        ink,
-        at,
-        2.2,
-        name=f"{FAMILIES[family]}, learned",
-        legendgroup=family,
-        showlegend=at[0] == 1,
-        hovertemplate="φ(%{x:.2f}) = %{y:.3f}",
-    )
+    look = {"fill": "toself", "mode": "none", "fillcolor": faded(ink, 0.25), "showlegend": False, "hoverinfo": "skip"}
+    x, y = np.concatenate([low.index, low.index[::-1]]), np.concatenate([high, low[::-1]])
+    figure.add_scatter(x=x, y=y, name="5th to 95th percentile", row=at[0], col=at[1], **look)
+    look = {"name": f"{FAMILIES[family]}, learned", "legendgroup": family, "showlegend": at[0] == 1}
+    line(figure, middle.index, middle, ink, at, 2.2, hovertemplate="φ(%{x:.2f}) = %{y:.3f}", **look)
     if FIXED_LINE in lines:
         fixed = lines[FIXED_LINE]
         look = {"name": "without parameters", "legendgroup": FIXED_LINE, "showlegend": at == (1, 1)}
@@ -186,20 +168,10 @@ def _draw_parameters(figure: go.Figure, rows: pd.DataFrame, method: str, at: Pan
     """A box a layer and family: G1 is GPT-Neo's first layer."""
     for family, title in FAMILIES.items():
         values = rows[rows["family"] == family].groupby("layer")["value"]
-        shares = values.quantile([0.05, 0.25, 0.5, 0.75, 0.95]).unstack()
-        figure.add_box(
-            x=[f"{title[0]}{layer + 1}" for layer in shares.index],
-            lowerfence=shares[0.05],
-            q1=shares[0.25],
-            median=shares[0.5],
-            q3=shares[0.75],
-            upperfence=shares[0.95],
-            marker={"color": COLOURS[family]},
-            name=title,
-            showlegend=False,
-            row=at[0],
-            col=at[1],
-        )
+        shares = values.quantile(list(BOX.values())).unstack()
+        box = {name: shares[share] for name, share in BOX.items()}
+        look = {"name": title, "marker": {"color": COLOURS[family]}, "showlegend": False, "row": at[0], "col": at[1]}
+        figure.add_box(x=[f"{title[0]}{layer + 1}" for layer in shares.index], **box, **look)
     figure.add_hline(BEFORE[method], line={"color": INK, "width": 1.2, "dash": "dot"}, row=at[0], col=at[1])
     figure.update_yaxes(title_text=PARAMETERS[rows["parameter"].iloc[0]], row=at[0], col=at[1])
     if method == list(FIXED)[-1]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
 from math import nan
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -305,71 +306,36 @@ def _draw(figure: go.Figure, rows: pd.DataFrame, column: str, methods: list[str]
     stats = over_seeds(known, "method", column).reindex(methods)
     if column == "seconds":  # other work on the machine makes a run slower, never faster
         stats["mean"], stats["half"] = known.groupby("method")[column].min().reindex(methods), np.nan
-    points(
-        figure,
-        stats["mean"],
-        np.arange(len(methods)),
-        ink,
-        at,
-        8,
-        "",
-        error_x=whiskers(stats["half"], 3),
-        name="here",
-        showlegend=False,
-        customdata=[TITLES[method] for method in methods],
-        hovertemplate="%{customdata}: %{x:.4~g} ± %{error_x.array:.2g}",
-    )
+    look: dict[str, Any] = {"name": "here", "showlegend": False, "customdata": [TITLES[method] for method in methods]}
+    look |= {"error_x": whiskers(stats["half"], 3), "hovertemplate": "%{customdata}: %{x:.4~g} ± %{error_x.array:.2g}"}
+    points(figure, stats["mean"], np.arange(len(methods)), ink, at, 8, "", **look)
 
 
 def _draw_printed(figure: go.Figure, scores: dict[str, float], methods: list[str], at: Panel) -> None:
     shown = [method for method in methods if method in scores]
-    points(
-        figure,
-        [scores[method] for method in shown],
-        [methods.index(method) for method in shown],
-        INK,
-        at,
-        8,
-        "diamond-open",
-        name="printed in the paper",
-        showlegend=at[0] == 1,
-        customdata=[TITLES[method] for method in shown],
-        hovertemplate="%{customdata}, paper: %{x:.1f} %",
-    )
+    x, y = [scores[method] for method in shown], [methods.index(method) for method in shown]
+    look: dict[str, Any] = {"name": "printed in the paper", "showlegend": at[0] == 1}
+    look |= {"customdata": [TITLES[method] for method in shown], "hovertemplate": "%{customdata}, paper: %{x:.1f} %"}
+    points(figure, x, y, INK, at, 8, "diamond-open", **look)
 
 
 def _name_rows(figure: go.Figure, methods: list[str], row: int, column: int) -> None:
-    figure.update_yaxes(
-        range=(len(methods) - 0.5, -0.5),
-        tickvals=list(range(len(methods))),
-        ticktext=[TITLES[method] for method in methods],
-        showticklabels=column == 1,
-        ticks="",
-        row=row,
-        col=column,
-    )
+    names = {"tickvals": list(range(len(methods))), "ticktext": [TITLES[method] for method in methods], "ticks": ""}
+    ends = (len(methods) - 0.5, -0.5)
+    figure.update_yaxes(range=ends, showticklabels=column == 1, row=row, col=column, **names)
 
 
 def _draw_phenomena(figure: go.Figure, rows: pd.DataFrame, methods: list[str], row: int) -> None:
     """A heat map a family in the first two panels of a row of the grid, and room for the names below it."""
     names = [name.replace("_", " ") for name in PHENOMENA]
     for column, (family, title) in enumerate(FAMILIES.items(), 1):
-        figure.add_heatmap(
-            x=names,
-            y=list(range(len(methods))),
-            z=rows[rows["family"] == family].groupby("method")[list(PHENOMENA)].mean().reindex(methods),
-            zmid=CHANCE,
-            zmin=CHANCE - RANGE,
-            zmax=CHANCE + RANGE,
-            colorscale=[list(stop) for stop in DIVERGING],
-            showscale=False,
-            texttemplate="%{z:.0f}",
-            textfont={"size": SIZE - 3},
-            customdata=[[TITLES[method]] * len(names) for method in methods],
-            hovertemplate="%{customdata}, %{x}: %{z:.1f} %<extra></extra>",
-            row=row,
-            col=column,
-        )
+        means = rows[rows["family"] == family].groupby("method")[list(PHENOMENA)].mean().reindex(methods)
+        look = {"colorscale": [list(stop) for stop in DIVERGING], "showscale": False, "row": row, "col": column}
+        look |= {"zmid": CHANCE, "zmin": CHANCE - RANGE, "zmax": CHANCE + RANGE}
+        look |= {"texttemplate": "%{z:.0f}", "textfont": {"size": SIZE - 3}}
+        look |= {"customdata": [[TITLES[method]] * len(names) for method in methods]}
+        hover = "%{customdata}, %{x}: %{z:.1f} %<extra></extra>"
+        figure.add_heatmap(x=names, y=list(range(len(methods))), z=means, hovertemplate=hover, **look)
         figure.update_xaxes(domain=DOMAINS[column - 1], tickangle=-60, showgrid=False, row=row, col=column)
         figure.update_yaxes(showgrid=False, row=row, col=column)
         _name_rows(figure, methods, row, column)

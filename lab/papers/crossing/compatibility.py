@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -92,17 +93,9 @@ def language(scale: str) -> Place:
     (base,) = activations.runs(check_scale(scale), "gpt_neo", "gelu", 1)
     if scale == "laptop":
         base = replace(base, recipe=replace(base.recipe, steps=300, every=300))
-    search = SearchSpec(
-        base.task,
-        replace(base.model, activation="identity"),  # any function in the place that is learned
-        base.recipe,
-        learn=("activation",),
-        models=2 if scale == "smoke" else 3,
-        low=-10.0,
-        high=10.0,
-        knots=121,
-        start="gelu",
-    )
+    model, models = replace(base.model, activation="identity"), 2 if scale == "smoke" else 3  # any other is the same
+    knots: dict[str, Any] = {"low": -10.0, "high": 10.0, "knots": 121, "start": "gelu"}
+    search = SearchSpec(base.task, model, base.recipe, ("activation",), models, **knots)
     rate = base.recipe.rate
     rates = (rate,) if scale == "smoke" else (rate / 8, rate / 4, rate / 2, rate)
     return Place("language model", base, "activation", Learned(search, "activation"), rates)
@@ -223,35 +216,25 @@ def matrix(table: pd.DataFrame) -> go.Figure:
     effects = np.array([[cell.effect for cell in row] for row in cells])
     most = np.nanmax(np.abs(effects), axis=0, initial=0.0)
     titles = [f"{model}<br>({SCORES.get(model, 'accuracy')})" for model in models]
+    words = [
+        [
+            f"{_text(cell)} points, at rates {rates.get((model, source))} and {rates.get((model, BASELINE))}"
+            for model, cell in zip(models, row, strict=True)
+        ]
+        for source, row in zip(models, cells, strict=True)
+    ]
     figure = go.Figure()
-    figure.add_heatmap(
-        x=titles,
-        y=models,
-        z=effects / np.where(most > 0, most, 1.0),
-        zmin=-1,
-        zmax=1,
-        colorscale=DIVERGING,
-        showscale=False,
-        xgap=2,
-        ygap=2,
-        customdata=[
-            [
-                f"{_text(cell)} points, at rates {rates.get((model, source))} and {rates.get((model, BASELINE))}"
-                for model, cell in zip(models, row, strict=True)
-            ]
-            for source, row in zip(models, cells, strict=True)
-        ],
-        hovertemplate="function of the %{y} in the %{x}: %{customdata}<extra></extra>",
-    )
+    look = {"zmin": -1, "zmax": 1, "colorscale": DIVERGING, "showscale": False, "xgap": 2, "ygap": 2}
+    look |= {"hovertemplate": "function of the %{y} in the %{x}: %{customdata}<extra></extra>"}
+    figure.add_heatmap(x=titles, y=models, z=effects / np.where(most > 0, most, 1.0), customdata=words, **look)
     for source, row in zip(models, cells, strict=True):
         for title, cell, largest in zip(titles, row, most, strict=True):
             dark = abs(cell.effect) > 0.85 * largest > 0
             font = {"color": cell_ink(cell.effect, dark), "size": SIZE}
             figure.add_annotation(x=title, y=source, text=_text(cell), font=font)
-    figure.update_xaxes(title_text="in the model", showgrid=False, showline=False, ticks="")
-    figure.update_yaxes(
-        title_text="function learned in", autorange="reversed", showgrid=False, showline=False, ticks=""
-    )
+    bare = {"showgrid": False, "showline": False, "ticks": ""}
+    figure.update_xaxes(title_text="in the model", **bare)
+    figure.update_yaxes(title_text="function learned in", autorange="reversed", **bare)
     figure.update_layout(template=TEMPLATE, height=ROW * len(models) + 90, margin={"l": 130, "r": 16, "t": 14, "b": 76})
     one = table["seed"][table["split"] == TEST].nunique() < 2
     set_reading(

@@ -20,7 +20,7 @@ from lab.papers.hypernetwork import settings
 from lab.papers.hypernetwork.origin import origin
 from lab.papers.origin import SILENT, Field, Origin
 from lab.papers.runs import POINTS, per_seed
-from lab.papers.tables import Labelled, learned_functions, per_run
+from lab.papers.tables import Labelled, learned_functions, of_one_search, per_run
 from lab.plots import go
 from lab.plots.caption import set_reading
 from lab.plots.functions import by_method
@@ -30,7 +30,7 @@ from lab.plots.style import GREY
 from lab.plots.words import effect
 from lab.run import Run
 from lab.spec import Learned, RunSpec, SearchSpec, replace
-from lab.statistics import INTERVAL, LEVEL
+from lab.statistics import LEVEL
 
 RELU, LEARNED = "ReLU", "learned"
 METHODS = {"softmax": "softmax", "linear φ": "hyla_linear", RELU: "hyla", LEARNED: "hyla"}
@@ -64,18 +64,8 @@ def base(task: str, scale: str, name: str = "hyla") -> RunSpec:
 
 def search_phi(run: RunSpec, scale: str) -> SearchSpec:
     """The search for φ in the models of a run with HYLA, with that run's recipe. It starts at ReLU, HYLA's own."""
-    return SearchSpec(
-        run.task,
-        run.model,
-        run.recipe,
-        learn=("phi",),
-        models=MODELS[scale],
-        low=-REACH,
-        high=REACH,
-        knots=KNOTS,
-        spline_rate=RATE,
-        start="relu",
-    )
+    knots: dict[str, Any] = {"low": -REACH, "high": REACH, "knots": KNOTS, "spline_rate": RATE, "start": "relu"}
+    return SearchSpec(run.task, run.model, run.recipe, ("phi",), MODELS[scale], **knots)
 
 
 def plan(scale: str, seeds: int) -> list[Planned]:
@@ -165,12 +155,11 @@ def plot(table: pd.DataFrame, functions: pd.DataFrame) -> go.Figure:
         relu = curves["x"].clip(lower=0)
         line(figure, curves["x"], relu, GREY, (row, 3), 1.5, "dot", hoverinfo="skip", showlegend=False)
         figure.update_xaxes(title_text="input x", row=row, col=3)
-    one = table["seed"].nunique() < 2
     set_reading(
         figure,
         "Seen and unseen: combinations of terms, or of rules (of one feature: rules that were never trained).",
         "Large marks are means over seeds, small ones runs.",
-        "One seed only: no interval." if one else f"Whiskers: {INTERVAL}, of one search.",
+        of_one_search(table),
         "Right: the learned φ, and ReLU (dotted).",
     )
     return figure

@@ -13,9 +13,10 @@ from lab.papers.claims import Claim, Verdict, absent, all_of
 from lab.papers.entry import Entry, Planned
 from lab.papers.origin import SILENT, Field, Origin
 from lab.papers.runs import POINTS, gains, per_seed
-from lab.papers.tables import Labelled, learned_functions
+from lab.papers.tables import Labelled, learned_functions, of_one_search
 from lab.papers.transformers.claims import NOT_LEARNED, learned_tasks
 from lab.papers.transformers.origin import origin as algorithmic
+from lab.papers.transformers.rates import over_training
 from lab.papers.transformers.settings import BASELINE, MLP, setting
 from lab.plots import go
 from lab.plots.caption import set_reading
@@ -25,7 +26,6 @@ from lab.plots.panels import grid, place
 from lab.plots.style import methods_of
 from lab.plots.words import effect
 from lab.spec import Learned, SearchSpec, SharedSearch, replace
-from lab.statistics import INTERVAL
 from lab.tasks.named import task_title
 
 ALL = "learned for all"
@@ -59,27 +59,11 @@ def plan(scale: str, seeds: int) -> list[Planned]:
     pairs, together = [], Learned(shared(scale))
     for task in TASKS[scale]:
         base = setting(task, scale)
-        methods = {
-            BASELINE: base.runs(seeds),
-            MLP: base.runs(seeds, base.search()),
-            ALL: base.runs(seeds, mlp=together),
-        }
-        pairs += [
-            ({"task": task, "method": name, "read": base.read}, run) for name, runs in methods.items() for run in runs
-        ]
+        methods = {BASELINE: base.runs(seeds), MLP: base.runs(seeds, base.search())}
+        methods[ALL] = base.runs(seeds, mlp=together)
+        for name, runs in methods.items():
+            pairs += [({"task": task, "method": name, "read": base.read}, run) for run in runs]
     return pairs
-
-
-def measure(runs: Labelled) -> pd.DataFrame:
-    """One row a run: task, method, seed, accuracy (0 to 1, on `test`, mean over training), early (at the step where the
-    transformers paper reads its matrix), last (at the end), diverged."""
-    rows = []
-    for labels, run in runs:
-        early = dict(zip(map(int, run.steps), run.accuracy, strict=True))[labels["read"]]
-        row = {"task": labels["task"], "method": labels["method"], "seed": run.spec.seed}
-        row |= {"accuracy": float(run.accuracy.mean()), "early": float(early), "last": float(run.accuracy[-1])}
-        rows.append(row | {"diverged": bool(run.diverged)})
-    return pd.DataFrame(rows)
 
 
 def functions(runs: Labelled) -> pd.DataFrame:
@@ -148,11 +132,10 @@ def plot(table: pd.DataFrame, functions: pd.DataFrame) -> go.Figure:
         if column == 1:
             figure.update_yaxes(title_text="accuracy (%)", row=row, col=1)
             figure.update_yaxes(title_text="φ(x)", row=row + rows, col=1)
-    one = table["seed"].nunique() < 2
     set_reading(
         figure,
         "Above: test accuracy, mean over training; large marks are means over seeds, small ones runs.",
-        "One seed only: no interval." if one else f"Whiskers: {INTERVAL}, of one search.",
+        of_one_search(table),
         "Below: the functions that were learned.",
     )
     return figure
@@ -174,7 +157,7 @@ ENTRIES = (
         "no paper has it; the transformers paper leaves one architecture for several tasks to future work",
         tasks=tuple(dict.fromkeys(task for scale in TASKS for task in TASKS[scale])),
         plan=plan,
-        measure=measure,
+        measure=over_training,
         functions=functions,
         plot=plot,
         summary=summary,

@@ -6,6 +6,7 @@ The first three rows are runs of Figures 2C and 4A.
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import product
 
 import numpy as np
 import pandas as pd
@@ -22,6 +23,7 @@ from lab.papers.tables import Labelled
 from lab.plots import comparison, go
 from lab.plots.caption import set_reading
 from lab.plots.style import method_title
+from lab.plots.words import diverged_runs
 
 # In percent, with the standard error over 3 seeds. Logic: R² on unseen combinations with 32 tokens and 70 % held out.
 # SRAVEN: accuracy on unseen combinations, 4 layers, 20 million problems.
@@ -71,14 +73,11 @@ LOWEST = -40  # percent: the axis goes no lower, the digits do
 def plan(scale: str, seeds: int) -> list[Planned]:
     """Runs of every method on each task; at paper scale, of every point of the grid."""
     planned: list[Planned] = []
-    for task in TASKS[scale]:
-        tokens = LENGTH[scale] if task == "logic" else float("nan")
-        for method in METHODS:
-            if task == "logic":
-                setting = logic(scale, method, LENGTH[scale], HELD_OUT)
-            else:
-                setting = sraven(scale, method, problems=FEWER[scale][0])
-            planned += setting.planned(scale, seeds, task=task, method=method, tokens=tokens)
+    for task, method in product(TASKS[scale], METHODS):
+        setting, tokens = sraven(scale, method, problems=FEWER[scale][0]), float("nan")
+        if task == "logic":
+            setting, tokens = logic(scale, method, LENGTH[scale], HELD_OUT), LENGTH[scale]
+        planned += setting.planned(scale, seeds, task=task, method=method, tokens=tokens)
     return planned
 
 
@@ -103,15 +102,13 @@ def means(table: pd.DataFrame) -> pd.DataFrame:
     table: task, method, tokens (NaN where a task has none), seed, value (0 to 1), diverged, chosen, one row a run.
     """
     table, rows = best(table), []
-    for task, theirs in PRINTED.items():
-        for method in METHODS:
-            part = table[(table["task"] == task) & (table["method"] == method)]
-            if part.empty:
-                continue
+    for task, method in product(PRINTED, METHODS):
+        part = table[(table["task"] == task) & (table["method"] == method)]
+        if len(part):
             values = 100 * part["value"].astype(float)
             values = values[np.isfinite(values)]
             about = {"task": task, "method": method, "mean": values.mean(), "error": values.sem(), "runs": len(values)}
-            paper, error = theirs[method]
+            paper, error = PRINTED[task][method]
             rows.append(about | {"lost": int(part["diverged"].sum()), "paper": paper, "paper_error": error})
     return pd.DataFrame(rows)
 
@@ -205,9 +202,8 @@ TABLEA1 = (
 
 def table_a1(table: pd.DataFrame) -> go.Figure:
     """A panel a task, a row a method: mean and standard error, ours and the paper's. table: as for `means`."""
-    means_by_cell = means(table)
     panels, ends = [], []
-    for task, rows in means_by_cell.groupby("task", sort=False):
+    for task, rows in means(table).groupby("task", sort=False):
         tokens = table.loc[table["task"] == task, "tokens"].iloc[0]
         lengths = f"<br>here {tokens:.0f} tokens, printed {PRINTED_AT}" if tokens == tokens else ""
         rows = rows.assign(name=[_two_lines(method_title(name)) for name in rows["method"]])
@@ -215,16 +211,11 @@ def table_a1(table: pd.DataFrame) -> go.Figure:
         ends.append((max(LOWEST, min(0.0, np.nanmin(rows[["mean", "paper"]].to_numpy(float)) - 8)), 104))
     figure = comparison.rows(panels, ends)
     one = table["seed"].nunique() == 1
-    diverged = [
-        f"{method_title(row.method)} ({row.task}): {row.lost} of {row.lost + row.runs}"
-        for row in means_by_cell.itertuples()
-        if row.lost
-    ]
     set_reading(
         figure,
         "Mean over seeds on unseen combinations;",
         "one seed only, so ours have no interval." if one else "whiskers and ±: one standard error, as in the paper.",
-        f"Diverged runs (left out of means): {'; '.join(diverged)}." if diverged else "",
+        diverged_runs(best(table), ["task", "method"], lambda task, method: f"{method_title(method)} ({task})"),
     )
     return figure
 

@@ -38,16 +38,9 @@ LEAST = 1e-4  # low end of the axis of fractions: none at all is drawn there
 def counts(runs: Labelled = ()) -> pd.DataFrame:
     """One row for each number of features and of values: tasks and problems, exact, as text."""
     kinds = [Sraven(features=features, values=values, held_out=0) for values in VALUES for features in FEATURES]
-    rows = [
-        {
-            "features": one.features,
-            "values": one.values,
-            "tasks": str(count_tasks(one)),
-            "problems": str(count_problems(one)),
-        }
-        for one in kinds
-    ]
-    return pd.DataFrame(rows).astype({"tasks": object, "problems": object})
+    rows = [(one.features, one.values, str(count_tasks(one)), str(count_problems(one))) for one in kinds]
+    table = pd.DataFrame(rows, columns=["features", "values", "tasks", "problems"])
+    return table.astype({"tasks": object, "problems": object})
 
 
 def ambiguity(runs: Labelled, examples: int) -> pd.DataFrame:
@@ -91,30 +84,20 @@ def _by_the_code(table: pd.DataFrame) -> pd.DataFrame:
 def _printed_fractions(table: pd.DataFrame) -> Verdict:
     """Ours over theirs, within a factor of two, for each number of values of which the paper's count says something: it
     counts 4,096 problems each, and 2 of them are no different from half or twice as many."""
-    rows = _by_the_code(table)
-    return all_of(
-        Verdict(
-            count_ratio(row["ours"], row["theirs"], row["problems"], PRINTED_PROBLEMS, "problems"),
-            above=0.5,
-            below=2.0,
-            unit="×",
-            case=f"F = {row['values']}",
-        )
-        for row in rows[rows["theirs"] >= FEWEST].to_dict("records")
-    )
+    rows, verdicts = _by_the_code(table), []
+    for row in rows[rows["theirs"] >= FEWEST].to_dict("records"):
+        ratio = count_ratio(row["ours"], row["theirs"], row["problems"], PRINTED_PROBLEMS, "problems")
+        verdicts.append(Verdict(ratio, above=0.5, below=2.0, unit="×", case=f"F = {row['values']}"))
+    return all_of(verdicts)
 
 
 def _fewer_with_more_values(table: pd.DataFrame) -> Verdict:
     """Each number of ambiguous problems over the next, from few values to many."""
-    return all_of(
-        Verdict(
-            count_ratio(few["ours"], many["ours"], few["problems"], many["problems"], "problems"),
-            above=1.0,
-            unit="×",
-            case=f"F = {few['values']} over {many['values']}",
-        )
-        for few, many in pairwise(_by_the_code(table).to_dict("records"))
-    )
+    verdicts = []
+    for few, many in pairwise(_by_the_code(table).to_dict("records")):
+        ratio = count_ratio(few["ours"], many["ours"], few["problems"], many["problems"], "problems")
+        verdicts.append(Verdict(ratio, above=1.0, unit="×", case=f"F = {few['values']} over {many['values']}"))
+    return all_of(verdicts)
 
 
 def _few_are_ambiguous(table: pd.DataFrame) -> Verdict:
@@ -156,32 +139,14 @@ def fig_a9(table: pd.DataFrame) -> go.Figure:
     """
     figure = grid(["A: tasks", "B: problems"], 2, height=280, top=64, horizontal=70)
     first = table[table["values"] == table["values"].min()]
-    line(
-        figure,
-        first["features"],
-        first["tasks"].astype(float).tolist(),
-        BLACK,
-        (1, 1),
-        name="tasks",
-        mode="lines+markers",
-        marker={"symbol": "x", "size": 7},
-        showlegend=False,
-        customdata=first["tasks"].astype(str),
-        hovertemplate="K = %{x}: %{customdata} tasks",
-    )
+    look: dict[str, Any] = {"name": "tasks", "mode": "lines+markers", "marker": {"symbol": "x", "size": 7}}
+    look |= {"customdata": first["tasks"].astype(str), "hovertemplate": "K = %{x}: %{customdata} tasks"}
+    line(figure, first["features"], first["tasks"].astype(float).tolist(), BLACK, (1, 1), showlegend=False, **look)
     symbols = ("circle", "diamond", "square", "triangle-up")
     for (values, rows), ink, symbol in zip(table.groupby("values"), SEQUENCE, symbols, strict=False):
-        line(
-            figure,
-            rows["features"],
-            rows["problems"].astype(float).tolist(),
-            ink,
-            (1, 2),
-            name=f"F = {values}",
-            mode="lines+markers",
-            marker={"symbol": symbol, "size": 7},
-            hovertemplate=f"K = %{{x}}, F = {values}: %{{y:.3g}} problems",
-        )
+        look = {"name": f"F = {values}", "mode": "lines+markers", "marker": {"symbol": symbol, "size": 7}}
+        look |= {"hovertemplate": f"K = %{{x}}, F = {values}: %{{y:.3g}} problems"}
+        line(figure, rows["features"], rows["problems"].astype(float).tolist(), ink, (1, 2), **look)
     figure.add_hline(y=TRAINED_ON, line={"color": GREY, "dash": "dash", "width": 1.2}, row=1, col=2)
     figure.update_xaxes(title_text="features K", dtick=1)
     figure.update_yaxes(type="log", exponentformat="power")
@@ -205,22 +170,12 @@ def table_a2(table: pd.DataFrame) -> go.Figure:
         (words, of_words, ours, ORANGE, "circle"),
     )
     for number, (name, rows, (value, error), ink, symbol) in enumerate(series):
-        points(
-            figure,
-            [values.index(one) + 0.18 * (number - 1) for one in rows["values"]],
-            rows[value].clip(lower=LEAST),
-            ink,
-            size=9,
-            symbol=symbol,
-            error_y=whiskers(rows[error]),
-            name=name,
-            mode="markers+text",
-            text=[f" {fraction:.4f} " for fraction in rows[value]],
-            textposition=f"middle {'right' if number else 'left'}",
-            textfont={"size": SIZE - 2},
-            customdata=rows[[value, error]],
-            hovertemplate=f"{name}: %{{customdata[0]:.4f}} ± %{{customdata[1]:.4f}}",
-        )
+        x, y = [values.index(one) + 0.18 * (number - 1) for one in rows["values"]], rows[value].clip(lower=LEAST)
+        look: dict[str, Any] = {"mode": "markers+text", "textposition": f"middle {'right' if number else 'left'}"}
+        look |= {"text": [f" {fraction:.4f} " for fraction in rows[value]], "textfont": {"size": SIZE - 2}}
+        look |= {"error_y": whiskers(rows[error]), "customdata": rows[[value, error]]}
+        hover = f"{name}: %{{customdata[0]:.4f}} ± %{{customdata[1]:.4f}}"
+        points(figure, x, y, ink, size=9, symbol=symbol, name=name, hovertemplate=hover, **look)
     figure.update_layout(
         template=TEMPLATE,
         height=360,
@@ -278,10 +233,7 @@ ENTRIES = (
         ],
         origin=counted(
             "problems generated by lab.tasks, seed 0",
-            [
-                Field(name, value, value, "paper, Table A2")
-                for name, value in (("features", 4), ("values", list(VALUES)))
-            ],
+            [Field(name, one, one, "paper, Table A2") for name, one in (("features", 4), ("values", list(VALUES)))],
         ),
         minutes={"smoke": 0.1, "laptop": 1, "paper": 1},
         **_SHARED,

@@ -249,16 +249,9 @@ def _draw(figure: go.Figure, table: pd.DataFrame, value: str, at: Panel, scale: 
     """One line a method, its mean over seeds with intervals."""
     for rank, method in enumerate(methods_of(table)):
         stats = scale * over_seeds(table[table["method"] == method], "length", value)[["mean", "half"]]
-        method_line(
-            figure,
-            stats.index * _apart(rank),
-            stats["mean"],
-            method,
-            at,
-            customdata=stats.index,
-            error_y=whiskers(stats["half"]),
-            hovertemplate="%{customdata} tokens: %{y:.3g} ± %{error_y.array:.2g}",
-        )
+        look = {"customdata": stats.index, "error_y": whiskers(stats["half"])}
+        look |= {"hovertemplate": "%{customdata} tokens: %{y:.3g} ± %{error_y.array:.2g}"}
+        method_line(figure, stats.index * _apart(rank), stats["mean"], method, at, **look)
 
 
 def _draw_second(figure: go.Figure, table: pd.DataFrame, value: str, at: Panel) -> None:
@@ -272,20 +265,10 @@ def _draw_second(figure: go.Figure, table: pd.DataFrame, value: str, at: Panel) 
 def _draw_paper(figure: go.Figure, methods: list[str], at: Panel) -> None:
     for rank, method in enumerate(methods):
         mean, error = PAPER[method]
-        points(
-            figure,
-            [AT[0] * _apart(rank)],  # where ours is: the same number of tokens
-            [mean],
-            colour(method),
-            at,
-            12,
-            f"{METHOD_SYMBOLS[method]}-open",
-            error_y=whiskers([error], 3, 1),
-            name=f"{method_title(method)}, paper",
-            legendgroup=method,
-            showlegend=False,
-            hovertemplate="paper: %{y:.1f} ± %{error_y.array:.1f} %",
-        )
+        look = {"name": f"{method_title(method)}, paper", "legendgroup": method, "showlegend": False}
+        look |= {"error_y": whiskers([error], 3, 1), "hovertemplate": "paper: %{y:.1f} ± %{error_y.array:.1f} %"}
+        x, symbol = AT[0] * _apart(rank), f"{METHOD_SYMBOLS[method]}-open"  # where ours is: the same number of tokens
+        points(figure, [x], [mean], colour(method), at, 12, symbol, **look)
 
 
 def _apart(rank: int) -> float:

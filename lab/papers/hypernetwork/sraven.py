@@ -291,24 +291,16 @@ def _draw(figure: go.Figure, table: pd.DataFrame, by: str, value: str, at: Panel
     """One line a method, its mean over seeds, with intervals unless thin."""
     name, _, write = WHERE[by]
     apart, methods = APART * np.ptp(_axis(table, by)), methods_of(table)
-    scale, unit = (1, "nats") if value == "loss" else (100, "%")
+    (scale, unit), sizes = (1, "nats") if value == "loss" else (100, "%"), (1.2, 4) if thin else (2.5, 8)
     for rank, method in enumerate(methods):
         stats = scale * over_seeds(table[table["method"] == method], by, value)[["mean", "half"]]
         look: dict[str, Any] = {"error_y": whiskers(stats["half"]), "dash": "solid"}
         if thin:
             look = {"name": f"{method_title(method)}, seen combinations", "showlegend": False, "dash": "dot"}
-        method_line(
-            figure,
-            _along(stats.index, by) + apart * (rank - (len(methods) - 1) / 2),
-            stats["mean"],
-            method,
-            at,
-            width=1.2 if thin else 2.5,
-            size=4 if thin else 8,
-            customdata=[write(point) for point in stats.index],
-            hovertemplate=f"{name} %{{customdata}}: %{{y:.3g}} {unit}",
-            **look,
-        )
+        look |= {"customdata": [write(point) for point in stats.index]}
+        look |= {"hovertemplate": f"{name} %{{customdata}}: %{{y:.3g}} {unit}"}
+        x, (width, size) = _along(stats.index, by) + apart * (rank - (len(methods) - 1) / 2), sizes
+        method_line(figure, x, stats["mean"], method, at, width, size, **look)
 
 
 def _draw_guess(figure: go.Figure, table: pd.DataFrame, by: str, at: Panel) -> None:

@@ -250,19 +250,11 @@ def _draw(figure: go.Figure, matrix: Matrix, row: int) -> None:
     values, halves = square(cells), square(cells, "half")
     dead = [task for task in values if task in matrix.unlearned]
     x, y = [task_title(t) for t in values.columns], [task_title(a) for a in values.index]
-    figure.add_heatmap(
-        x=x,
-        y=y,
-        z=values.assign(**dict.fromkeys(dead, np.nan)).to_numpy(),
-        coloraxis="coloraxis",
-        xgap=1,
-        ygap=1,
-        hoverongaps=False,
-        name=matrix.title,
-        customdata=[[[a, t, _interval(halves.loc[a, t])] for t in values.columns] for a in values.index],
-        hovertemplate="optimized for %{y}, trained on %{x}: %{z:+.2f}%{customdata[2]} points<extra></extra>",
-        **at,
-    )
+    z = values.assign(**dict.fromkeys(dead, np.nan)).to_numpy()
+    look = {"name": matrix.title, "coloraxis": "coloraxis", "xgap": 1, "ygap": 1, "hoverongaps": False}
+    look |= {"customdata": [[[a, t, _interval(halves.loc[a, t])] for t in values.columns] for a in values.index]}
+    hover = "optimized for %{y}, trained on %{x}: %{z:+.2f}%{customdata[2]} points<extra></extra>"
+    figure.add_heatmap(x=x, y=y, z=z, hovertemplate=hover, **look, **at)
     _write(figure, cells, row, dead)
     for task in dead:
         column = values.columns.get_loc(task)
@@ -288,23 +280,14 @@ def _write(figure: go.Figure, cells: pd.DataFrame, row: int, dead: Sequence[str]
     if len(spread):
         lines.append(([_spread(half) for half in spread["half"]], spread, SIZE - 2, "bottom"))
     for text, rows, size, side in lines:
-        dark = rows["delta"].abs() > DARK
         inks = [
-            GREY if task in dead else cell_ink(value, shade)
-            for task, value, shade in zip(rows["task"], rows["delta"], dark, strict=True)
+            GREY if task in dead else cell_ink(value, abs(value) > DARK)
+            for task, value in zip(rows["task"], rows["delta"], strict=True)
         ]
-        figure.add_scatter(
-            x=[task_title(t) for t in rows["task"]],
-            y=[task_title(a) for a in rows["architecture"]],
-            mode="text",
-            text=text,
-            textposition=f"{side} center",
-            textfont={"size": size, "color": inks},
-            hoverinfo="skip",
-            showlegend=False,
-            row=row,
-            col=1,
-        )
+        x, y = ([task_title(name) for name in rows[name_of]] for name_of in ("task", "architecture"))
+        look = {"mode": "text", "textposition": f"{side} center", "textfont": {"size": size, "color": inks}}
+        look |= {"hoverinfo": "skip", "showlegend": False, "row": row, "col": 1}
+        figure.add_scatter(x=x, y=y, text=text, **look)
 
 
 def _number(value: float, half: float, clear: bool) -> str:

@@ -22,7 +22,7 @@ from lab.papers.claims import Claim, Verdict, absent, all_of, text_in_place_of
 from lab.papers.entry import Entry, Planned
 from lab.papers.origin import SILENT, Field, Origin, shipped
 from lab.papers.runs import compare_one
-from lab.papers.tables import Labelled, alive, per_run
+from lab.papers.tables import Labelled, alive, of_one_search, per_run
 from lab.plots import go
 from lab.plots.caption import counted, set_reading
 from lab.plots.lines import line, method_line, whiskers
@@ -32,7 +32,7 @@ from lab.resolve import resolve
 from lab.run import Run
 from lab.scale import check_scale
 from lab.spec import Learned, Part, Resolved, RunSpec, SearchSpec, Shaped, replace
-from lab.statistics import INTERVAL, half_width
+from lab.statistics import half_width
 from lab.tasks import Text
 from lab.training.fleet import Fleet
 from lab.training.live import interleaved
@@ -360,7 +360,7 @@ def table6(table: pd.DataFrame) -> go.Figure:
         figure,
         "Dotted, open marks: as the paper prints it, of FineWeb and a GPU. Left: the linear MLP's loss is far above,"
         " and not shown.",
-        _spread(table, "Whiskers left"),
+        of_one_search(table, "Whiskers left"),
         "Right: half of the range between quartiles, over rounds of a few steps each.",
     )
     return figure
@@ -398,12 +398,8 @@ def table7(table: pd.DataFrame) -> go.Figure:
     line(figure, list(rows.groups), rows.mean(), colour(POLYNOMIAL), width=1.5, **look)
     figure.update_xaxes(title_text="degree of the polynomial", range=ends)
     figure.update_yaxes(title_text="loss on held-out text (nats a token)")
-    set_reading(figure, "Means over seeds.", _spread(table, "Whiskers"))
+    set_reading(figure, "Means over seeds.", of_one_search(table))
     return figure
-
-
-def _spread(table: pd.DataFrame, mark: str) -> str:
-    return "One seed only: no interval." if table["seed"].nunique() < 2 else f"{mark}: {INTERVAL}, of one search."
 
 
 ENTRIES = (

@@ -17,7 +17,7 @@ import torch
 from lab import tasks
 from lab.nonlinearity.part import as_module
 from lab.papers.entry import Entry, Planned
-from lab.papers.tables import Labelled, learned_functions
+from lab.papers.tables import Labelled, learned_functions, per_run
 from lab.papers.transformers.learning_curves import by_method
 from lab.papers.transformers.matrix import delta
 from lab.papers.transformers.origin import origin
@@ -107,15 +107,8 @@ def measure_fig12(runs: Labelled) -> pd.DataFrame:
     and of its function: rms_error, maximum_error (of a polynomial), mirror, shift, correlation (of a symmetrized one).
     """
     facts = cache(_facts)  # one function serves all seeds
-    return pd.DataFrame(
-        [
-            labels
-            | {"seed": run.spec.seed, "accuracy": float(run.accuracy.mean()), "last": float(run.accuracy[-1])}
-            | {"diverged": bool(run.diverged)}
-            | facts(run.spec.model.mlp, run.store)
-            for labels, run in runs
-        ]
-    )
+    scores = per_run(runs, lambda run: {"accuracy": float(run.accuracy.mean()), "last": float(run.accuracy[-1])})
+    return scores.join(pd.DataFrame([facts(run.spec.model.mlp, run.store) for _, run in runs]))
 
 
 def _facts(part: str | Learned | Shaped, store: Store) -> dict:

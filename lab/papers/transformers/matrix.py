@@ -132,17 +132,10 @@ def compare(ours: pd.DataFrame, paper: pd.DataFrame = PAPER, unlearned: Iterable
     here, there = square(both), square(both, "paper")
     ranks = agreement(both[["architecture", "task"]].assign(ours=both["delta"], theirs=both["paper"]))
     left = [task for task in here if task not in set(unlearned)]
-    return Comparison(
-        cells=len(both),
-        clear=int(known.sum()),
-        sign_agreement=float(agree[known].mean()) if known.any() else float("nan"),
-        spearman=ranks.spearman,
-        spearman_low=ranks.low,
-        spearman_high=ranks.high,
-        best_on_diagonal=len(best(here[left]) & {(t, t) for t in left}),
-        paper_best_on_diagonal=len(best(there[left]) & {(t, t) for t in left}),
-        tasks=len(left),
-    )
+    on_diagonal = [len(best(side[left]) & {(task, task) for task in left}) for side in (here, there)]
+    share = float(agree[known].mean()) if known.any() else float("nan")
+    correlation = (ranks.spearman, ranks.low, ranks.high)
+    return Comparison(len(both), int(known.sum()), share, *correlation, *on_diagonal, tasks=len(left))
 
 
 def common_cells(ours: pd.DataFrame, paper: pd.DataFrame = PAPER) -> pd.DataFrame:

@@ -66,14 +66,20 @@ def plan(scale: str, seeds: int) -> list[Planned]:
 
 
 def measure(runs: Labelled) -> pd.DataFrame:
-    """One row a run: task, method, rate, split, seed, accuracy (0 to 1, mean over training), early (at the step where
-    the paper reads its matrix), last (at the end), diverged, printed (whether the paper prints this rate)."""
+    """As `over_training`: task, method, rate, split, …, and printed (whether the paper prints this rate)."""
+    printed = [labels["rate"] == printed_rate(labels["task"]) for labels, _ in runs]
+    return over_training(runs).assign(printed=printed)
+
+
+def over_training(runs: Labelled) -> pd.DataFrame:
+    """One row a run: its labels but `read`, seed, accuracy (0 to 1, mean over training), early (at the step `read`,
+    where the paper reads its matrix), last (at the end), diverged."""
     rows = []
     for labels, run in runs:
         early = dict(zip(map(int, run.steps), run.accuracy, strict=True))[labels["read"]]
         row = {name: value for name, value in labels.items() if name != "read"} | {"seed": run.spec.seed}
         row |= {"accuracy": float(run.accuracy.mean()), "early": float(early), "last": float(run.accuracy[-1])}
-        rows.append(row | {"diverged": bool(run.diverged), "printed": labels["rate"] == printed_rate(labels["task"])})
+        rows.append(row | {"diverged": bool(run.diverged)})
     return pd.DataFrame(rows)
 
 

@@ -271,18 +271,11 @@ def fig8(table: pd.DataFrame) -> go.Figure:
         stats = over_seeds(alive(rows), "method", "perplexity")
         methods = [method for method in methods_of(rows) if method in stats.index]
         for method in methods:
-            figure.add_bar(
-                x=[method],
-                y=stats.loc[[method], "mean"].tolist(),
-                error_y=whiskers(stats.loc[[method], "half"].tolist(), 3),
-                marker={"color": colour(method)},
-                name=method,
-                legendgroup=method,
-                showlegend=not named(figure, method),
-                hovertemplate=f"{method}: %{{y:.3f}} ± %{{error_y.array:.3f}}",
-                row=row,
-                col=column,
-            )
+            mean, half = (stats.loc[[method], name].tolist() for name in ("mean", "half"))
+            look: dict[str, Any] = {"name": method, "legendgroup": method, "showlegend": not named(figure, method)}
+            look |= {"marker": {"color": colour(method)}, "error_y": whiskers(half, 3), "row": row, "col": column}
+            hover = f"{method}: %{{y:.3f}} ± %{{error_y.array:.3f}}"
+            figure.add_bar(x=[method], y=mean, hovertemplate=hover, **look)
         # the baseline's alone has "%": six of them have to stand side by side in half of a narrow page
         known = perplexity_changes(rows, "method", BASELINE)
         texts = ["0 %" if m == BASELINE else signed(known[m].effect) if m in known else "" for m in methods]
@@ -357,20 +350,10 @@ def fig9(table: pd.DataFrame) -> go.Figure:
             (low, high), at = change.interval(LEVEL), (kinds.index(kind), column)
             half = "" if np.isnan(low) else f"<br>± {(high - low) / 2:.1f}"
             values[at], texts[at] = change.effect, f"{signed(change.effect)}{half}"
-    heat = go.Heatmap(
-        z=-values,  # lower perplexity is better, and blue
-        x=[task_title(task).replace(", ", "<br>") for task in tasks],
-        y=[task_title(kind) for kind in kinds],
-        zmin=-END,
-        zmax=END,
-        colorscale=DIVERGING,
-        showscale=False,
-        xgap=2,
-        ygap=2,
-        customdata=values,
-        hovertemplate="function of %{y}, trained on %{x}: %{customdata:+.2f} %<extra></extra>",
-    )
-    figure = go.Figure(heat)
+    x, y = [task_title(task).replace(", ", "<br>") for task in tasks], [task_title(kind) for kind in kinds]
+    look = {"zmin": -END, "zmax": END, "colorscale": DIVERGING, "showscale": False, "xgap": 2, "ygap": 2}
+    look |= {"hovertemplate": "function of %{y}, trained on %{x}: %{customdata:+.2f} %<extra></extra>"}
+    figure = go.Figure(go.Heatmap(x=x, y=y, z=-values, customdata=values, **look))  # lower is better, and blue
     for row, column in np.ndindex(values.shape):
         value = float(values[row, column])
         font = {"size": SIZE - 1, "color": cell_ink(value, abs(value) > DARK)}

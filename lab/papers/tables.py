@@ -25,16 +25,18 @@ def per_run(runs: Labelled, measure: Callable[[Run], dict]) -> pd.DataFrame:
     )
 
 
+def per_evaluation(runs: Labelled, measure: Callable[[Run], dict]) -> pd.DataFrame:
+    """One row per run and evaluation: the run's labels, seed, step, what is measured at each step, diverged."""
+    parts = []
+    for labels, run in runs:
+        columns = labels | {"seed": run.spec.seed, "step": run.steps} | measure(run)
+        parts.append(pd.DataFrame(columns | {"diverged": bool(run.diverged)}))
+    return pd.concat(parts, ignore_index=True)
+
+
 def curves(runs: Labelled) -> pd.DataFrame:
     """One row per run and evaluation: the run's labels, seed, step, accuracy (0 to 1), diverged."""
-    return pd.DataFrame(
-        [
-            labels
-            | {"seed": run.spec.seed, "step": int(step), "accuracy": float(value), "diverged": bool(run.diverged)}
-            for labels, run in runs
-            for step, value in zip(run.steps, run.accuracy, strict=True)
-        ]
-    )
+    return per_evaluation(runs, lambda run: {"accuracy": run.accuracy.astype(float)})
 
 
 def final(runs: Labelled) -> pd.DataFrame:

@@ -27,38 +27,22 @@ from lab.plots.words import diverged_runs
 
 # In percent, with the standard error over 3 seeds. Logic: R² on unseen combinations with 32 tokens and 70 % held out.
 # SRAVEN: accuracy on unseen combinations, 4 layers, 20 million problems.
-PRINTED: dict[str, dict[str, tuple[float, float]]] = {
-    "logic": {
-        "softmax": (63.28, 2.31),
-        "linear": (59.89, 5.22),
-        "hyla": (81.13, 7.77),
-        "linear_rms_head": (68.93, 5.10),
-        "linear_rms_head_nonlinear": (56.91, 4.25),
-        "hyla_no_rms_head": (81.27, 7.88),
-        "hyla_linear": (84.54, 5.32),
-        "hyla_linear_no_rms_head": (79.42, 7.43),
-        "hyla_softmax": (70.98, 7.08),
-        "hyla_deep": (87.65, 4.54),
-        "softmax_experts": (63.83, 6.07),
-        "linear_experts": (60.09, 6.16),
-        "hyla_experts": (82.37, 6.55),
-    },
-    "sraven": {
-        "softmax": (56.56, 1.05),
-        "linear": (56.30, 1.11),
-        "hyla": (69.13, 1.90),
-        "linear_rms_head": (59.01, 2.50),
-        "linear_rms_head_nonlinear": (55.38, 0.32),
-        "hyla_no_rms_head": (62.53, 5.73),
-        "hyla_linear": (56.54, 0.21),
-        "hyla_linear_no_rms_head": (56.33, 1.41),
-        "hyla_softmax": (38.21, 2.98),
-        "hyla_deep": (66.59, 0.08),
-        "softmax_experts": (57.68, 1.31),
-        "linear_experts": (64.34, 4.3),
-        "hyla_experts": (66.94, 3.94),
-    },
+_TABLE = {  # method → fuzzy logic, SRAVEN
+    "softmax": ((63.28, 2.31), (56.56, 1.05)),
+    "linear": ((59.89, 5.22), (56.3, 1.11)),
+    "hyla": ((81.13, 7.77), (69.13, 1.9)),
+    "linear_rms_head": ((68.93, 5.1), (59.01, 2.5)),
+    "linear_rms_head_nonlinear": ((56.91, 4.25), (55.38, 0.32)),
+    "hyla_no_rms_head": ((81.27, 7.88), (62.53, 5.73)),
+    "hyla_linear": ((84.54, 5.32), (56.54, 0.21)),
+    "hyla_linear_no_rms_head": ((79.42, 7.43), (56.33, 1.41)),
+    "hyla_softmax": ((70.98, 7.08), (38.21, 2.98)),
+    "hyla_deep": ((87.65, 4.54), (66.59, 0.08)),
+    "softmax_experts": ((63.83, 6.07), (57.68, 1.31)),
+    "linear_experts": ((60.09, 6.16), (64.34, 4.3)),
+    "hyla_experts": ((82.37, 6.55), (66.94, 3.94)),
 }
+PRINTED = {task: {name: row[at] for name, row in _TABLE.items()} for at, task in enumerate(("logic", "sraven"))}
 PRINTED_AT = 32  # tokens of the printed column of fuzzy logic
 LENGTH = {"smoke": 16, "laptop": 16, "overnight": 32, "paper": 32}  # tokens: with 32, a laptop takes twice as long
 HELD_OUT = 0.7

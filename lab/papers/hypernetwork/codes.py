@@ -106,14 +106,8 @@ def mapped(
         examples = sample(run, "ood", count)
         for codes in layers(run, examples)[-1 if last else 0 :]:
             points, trust = embedding(codes.codes)
-            part = {
-                "method": run_labels["method"],
-                "layer": codes.layer,
-                "x": points[:, 0],
-                "y": points[:, 1],
-                "trustworthiness": trust,
-                "embedding": "tsne",
-            }
+            part = {"method": run_labels["method"], "layer": codes.layer, "x": points[:, 0], "y": points[:, 1]}
+            part |= {"trustworthiness": trust, "embedding": "tsne"}
             for name, read in colours.items():
                 shown = read(examples)
                 kind = {"label": shown, "value": np.nan} if shown.dtype.kind == "U" else {"label": None, "value": shown}

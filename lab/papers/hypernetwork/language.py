@@ -20,7 +20,7 @@ from lab.papers.entry import Entry, Planned
 from lab.papers.hypernetwork.settings import FIGURE_METHODS
 from lab.papers.origin import SILENT, Field, Origin, shipped
 from lab.papers.runs import compare_one
-from lab.papers.tables import Labelled, alive
+from lab.papers.tables import Labelled, alive, per_evaluation
 from lab.plots import go
 from lab.plots.caption import interval_note, set_reading
 from lab.plots.lines import band, method_line
@@ -64,21 +64,17 @@ def plan(scale: str, seeds: int) -> list[Planned]:
 def measure(runs: Labelled) -> pd.DataFrame:
     """One row per run and evaluation: task, method, seed, step, train (loss since the evaluation before, nats a
     token), loss (nats a token) and bits (a character) on held-out text, diverged."""
-    tables = []
-    for labels, run in runs:
-        columns = {"seed": run.spec.seed, "step": run.steps, "train": run.loss, "loss": run.scores["loss_test"]}
-        columns |= {"bits": run.scores["bits_test"], "diverged": bool(run.diverged)}
-        tables.append(pd.DataFrame(labels | columns))
-    return pd.concat(tables, ignore_index=True).astype({"train": float, "loss": float, "bits": float})
+    table = per_evaluation(
+        runs, lambda run: {"train": run.loss, "loss": run.scores["loss_test"], "bits": run.scores["bits_test"]}
+    )
+    return table.astype({"train": float, "loss": float, "bits": float})
 
 
 def _summary(table: pd.DataFrame) -> str:
     last = alive(table[table["step"] == table["step"].max()])
     means = last.groupby("method", sort=False)[["loss", "bits"]].mean()
-    words = [
-        f"{method_title(row.Index)} {row.loss:.3f} ({row.bits:.2f} bits a character)" for row in means.itertuples()
-    ]
-    return f"Loss on held-out text at the end, in nats a token: {', '.join(words)}."
+    said = [f"{method_title(name)} {loss:.3f} ({bits:.2f} bits a character)" for name, loss, bits in means.itertuples()]
+    return f"Loss on held-out text at the end, in nats a token: {', '.join(said)}."
 
 
 def _losses(table: pd.DataFrame) -> dict[str, list[float]]:

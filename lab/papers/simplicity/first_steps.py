@@ -4,7 +4,6 @@ depends on the training data and on the width.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -16,7 +15,7 @@ from lab.papers.entry import Entry, Planned
 from lab.papers.runs import POINTS, ratio_of_steps, steps_to
 from lab.papers.simplicity.origin import of_operations
 from lab.papers.simplicity.settings import ADDITION, LEARNED, LEVEL, METHODS, RELU, Grokking, grokking
-from lab.papers.tables import alive, per_run
+from lab.papers.tables import Labelled, alive, per_evaluation, per_run
 from lab.plots import go
 from lab.plots.caption import counted, set_reading
 from lab.plots.lines import line, points
@@ -36,20 +35,14 @@ PERCENT = f"{100 * LEVEL:.0f} %"
 FEWEST = 3  # runs that an interval is told of: that of two is wider than any axis
 
 
-def curves(runs: Sequence[tuple[dict, Run]]) -> pd.DataFrame:
+def curves(runs: Labelled) -> pd.DataFrame:
     """One row per run and evaluation: task, method, seed, step, accuracy (test), accuracy_train, diverged."""
-    parts = [
-        pd.DataFrame(
-            labels
-            | {"seed": run.spec.seed, "step": run.steps, "accuracy": run.accuracy_on("test")}
-            | {"accuracy_train": run.accuracy_on("train"), "diverged": bool(run.diverged)}
-        )
-        for labels, run in runs
-    ]
-    return pd.concat(parts, ignore_index=True).round({"accuracy": 5, "accuracy_train": 5})
+    splits = {"accuracy": "test", "accuracy_train": "train"}
+    table = per_evaluation(runs, lambda run: {name: run.accuracy_on(split) for name, split in splits.items()})
+    return table.round(dict.fromkeys(splits, 5))
 
 
-def steps_to_level(runs: Sequence[tuple[dict, Run]]) -> pd.DataFrame:
+def steps_to_level(runs: Labelled) -> pd.DataFrame:
     """One row a run: task, fraction, width, method, seed, step (the first with `LEVEL` test accuracy, on straight lines
     between evaluations; NaN where there is none), accuracy (test, at the end), last (step), diverged."""
 
@@ -244,11 +237,11 @@ def spare(scale: str) -> list[str]:
 
 
 def _notes(scale: str) -> list[str]:
-    axes = (
+    return [
+        *spare(scale),
         f"runs have {prolonged(scale).recipe.steps:,} steps, and some with ReLU never get there, where the paper's axes"
-        " end at 10,000 and 7,000: this hangs on the size of initial weights, a guess"
-    )
-    return [*spare(scale), axes]
+        " end at 10,000 and 7,000: this hangs on the size of initial weights, a guess",
+    ]
 
 
 ENTRIES = (

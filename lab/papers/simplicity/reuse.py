@@ -27,12 +27,12 @@ from lab.papers.simplicity.tables.settings import (
     rows_tested,
     tables,
 )
+from lab.papers.tables import Labelled, per_run
 from lab.plots import go
 from lab.plots.caption import set_reading, signed
 from lab.plots.lines import method_line, whiskers
 from lab.plots.panels import above, grid, place
 from lab.plots.style import SIZE
-from lab.run import Run
 from lab.statistics import INTERVAL, over_seeds
 
 FIGURE_8 = "covertype"  # the table of Figure 8; Figure 21 has the others
@@ -60,14 +60,10 @@ def plan(scale: str, seeds: int, names: Sequence[str] | None = None) -> list[Pla
     ]
 
 
-def measure(runs: Sequence[tuple[dict, Run]]) -> pd.DataFrame:
+def measure(runs: Labelled) -> pd.DataFrame:
     """One row a run: table, method, layers, width, seed, accuracy (on `test`, 0 to 1, with the weights that were kept;
     NaN where it diverged), accuracy_val, accuracy_train, diverged."""
-    rows = [
-        labels | {"seed": run.spec.seed} | checkpoint_accuracies(run) | {"diverged": run.diverged is not None}
-        for labels, run in runs
-    ]
-    return pd.DataFrame(rows).round(5)
+    return per_run(runs, checkpoint_accuracies).round(5)
 
 
 def _gains(table: pd.DataFrame, first: bool, fewer: bool) -> list[Verdict]:

@@ -62,8 +62,6 @@ def measure(runs: Sequence[Run]) -> pd.DataFrame:
     The mean over the whole of training rewards both speed and final accuracy, as the paper's tuning did
     (Sec. 3: "high accuracy and fast convergence").
     """
-    import pandas as pd
-
     rows = []
     for run in runs:
         spec = run.spec

@@ -91,10 +91,10 @@ def measure(runs: Sequence[tuple[dict, Run]], complexity: bool = False) -> pd.Da
     rows = []
     for labels, run in runs:
         row = {name: labels[name] for name in ("table", "method", *SETTING)} | {"seed": run.spec.seed}
-        row |= checkpoint_accuracies(run) | {"diverged": run.diverged is not None}
+        row |= checkpoint_accuracies(run) | {"diverged": bool(run.diverged)}
         if complexity:
             train = run.spec.task.split()["train"]
-            row |= variation(None if row["diverged"] else probabilities(run), train.inputs, train.targets)
+            row |= variation(None if run.diverged else probabilities(run), train.inputs, train.targets)
         rows.append(row)
     pairs = ((labels["table"], labels["tries"]) for labels, _ in runs if labels["method"] == LINEAR)
     for table, tries in dict.fromkeys(pairs):

@@ -40,9 +40,7 @@ _MODELS = {
     "laptop": RotaryHyperModel(layers=2, heads=4, width=64, head_width=16, mlp_width=256),
     "paper": RotaryHyperModel(),
 }
-# Loss on `val` at the end of the laptop's training, one seed that no figure uses, at rates of .001, .003 and .01:
-# softmax 2.00, 1.84, 1.80; linear attention 2.37, 2.19, 2.10; HYLA at the last two 2.07, 1.86. Higher ones were not
-# tried.
+# The laptop's rate is the best on val of .001, .003 and .01 (docs/log.md).
 _RECIPES = {
     "smoke": AdamWCosine(steps=4, rate=0.003, batch=2, warmup=1, every=2),
     "laptop": AdamWCosine(steps=1_500, rate=0.01, batch=16, decay=0.1, warmup=100, every=100),

@@ -28,10 +28,7 @@ PROBLEMS = {
     "overnight": (1_280_000, None),
     "paper": (20_000_000, 40_000_000),
 }
-# The fewer ones, of figures that vary something else. With 256,000, 4 layers and K = 2, its models are on the rise:
-# softmax had .15, .22 and .26 on `val` after so many of 768,000 (three seeds), and .08 to .12 after half of them. Tried
-# on `val` instead, softmax, seed 100: batches of 32 (.06 after 64,000 problems, in 2,000 steps: no faster in time), and
-# F = 5 values (.04 after 48,000 problems in batches of 64, which is chance).
+# The fewer ones, of figures that vary something else: with 256,000 models are on the rise (docs/log.md).
 FEWER = {scale: numbers[:1] for scale, numbers in PROBLEMS.items()}
 SEEDS = {"smoke": 2, "laptop": 3, "overnight": 3, "paper": 3}
 ONE = dict.fromkeys(SCALES, 1)
@@ -159,9 +156,7 @@ def run_of_codes(task: str, method: str, scale: str = "laptop") -> RunSpec:
     return logic(scale, method, read_length(scale), READ_HELD_OUT).runs(1)[0]
 
 
-# The paper's grid has .001 and .003. R² on `val` after 2,000 steps at .001, seed 0, 32 tokens, .7 held out: softmax
-# .455, HYLA .519: far from converged, so the higher one.
-_LAPTOP_LOGIC_RATE = 0.003
+_LAPTOP_LOGIC_RATE = 0.003  # of the paper's .001 and .003; at .001 models are far from converged on val
 
 
 def _smoke(recipe: AdamWCosine) -> AdamWCosine:

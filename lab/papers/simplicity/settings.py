@@ -88,13 +88,10 @@ def grokking(scale: str = "laptop", task: Operation = ADDITION) -> Grokking:
 
 # Of the initial weights: what torch gives a Linear, U(±1/√inputs), as a multiple of `lab.models.mlp.MLP`'s.
 TORCH_SIZE = 6**-0.5
-# For 27 classes; in proportion to their number, because the loss is a mean over outputs. Of 1, 3, 10, 30 and 100 the
-# best for ReLU on the val of a+b mod 27 (3,000 steps, two seeds: .00, .02, .14; the last two diverge).
+# For 27 classes, best for ReLU on val; in proportion to their number, because the loss is a mean over outputs.
 LAPTOP_RATE = 10.0
 _SPARE = 0.01  # of what is not the test split: a task has a "val", and nothing is decided on this one
-# App. C: "typically t = 5", 50 to 400 knots, rates of .01 to .2. On a+b mod 27, a search with inner loops of up
-# to 100 steps (4 restarts, 400 episodes) found nothing that generalizes: .03 to .13 on val at step 500. With up to 450
-# steps all four restarts did: .92 to 1.0.
+# App. C: "typically t = 5", 50 to 400 knots, rates of .01 to .2. Shorter inner loops find nothing (docs/log.md).
 _LAPTOP_RESTARTS = tuple(Restart(seed, rate=0.05, knots=101, window=5, start="noise") for seed in range(4))
 _PAPER_RESTARTS = _LAPTOP_RESTARTS + tuple(
     Restart(seed, rate, knots, window=5, start=start)
@@ -160,9 +157,7 @@ class TableSetting:
         return TwoLossSpec(spec.tasks[0], spec.model, recipe, learn, **of_knots, pool=spec.pool, seed=seed)
 
 
-# Of a search by two losses. On Fashion-MNIST as regression with one hidden layer, after 600 steps from zero, accuracy
-# on `val` of a model that is trained with what is found (300 steps; ReLU: .426) is .564 for .005, .536 for .02. On a+b
-# mod 27 (1,500 steps; 500 with what is found) it is .97 for .005 from noise; from zero, or for .02, the model diverges.
+# Of a search by two losses: best on val of Fashion-MNIST and of a+b mod 27 (docs/log.md).
 _STEPS = {"smoke": 4, "laptop": 1_500, "paper": 10_000}
 _KNOT_RATE = 0.005
 
@@ -200,9 +195,7 @@ def of_table(task: TableTask, scale: str = "laptop") -> TableSetting:
     return TableSetting(scale, task, setting.model, setting.recipe, base)
 
 
-# By scale; Table 1 has 4 restarts: two rates for each start. With .05 and .15 and 80 episodes at laptop scale, models
-# with one hidden layer have .422 and .423 on `val` from ReLU, .474 and .473 from zero (with ReLU .426). The sweep of
-# the image figures found less from .15 than from .05 (`lab.papers.simplicity.images.settings`).
+# By scale; Table 1 has 4 restarts: two rates for each start. Larger ones find less at laptop scale (docs/log.md).
 KNOT_RATES = {"smoke": (0.1,), "laptop": (0.05, 0.03), "paper": (0.05, 0.1)}
 
 

@@ -37,10 +37,7 @@ SEEDS = {"smoke": 2, "laptop": 3, "overnight": 3, "paper": 6}  # the paper does 
 WIDTHS = {"smoke": 8, "laptop": 128, "paper": 256}  # the paper does not say
 SEARCH_WIDTHS = {"smoke": 4, "laptop": 32, "paper": 64}
 
-# Chosen with ReLU for each set, as in the paper (App. E.1), and used with all functions. Best accuracy on `val` at
-# laptop scale within 300 steps, seed 0, at .001, .003 and .01. Regression: Fashion-MNIST, 1 layer .415 .440 .415,
-# 3 layers .427 .436 .402; MNIST, 2 layers .293 .367 .411. Classification, 2 layers: .838 .837 .829; .924 .934 .927.
-# On all of MNIST as numbers, 4 layers, 4,000 steps, seed 100: at .003 .689 (squared error .040), at .01 .685 (.045).
+# Chosen with ReLU for each set on val (docs/log.md), as in the paper (App. E.1), and used with all functions.
 RATE, _MORE = 0.003, {(scale, "mnist", REGRESSION): 0.01 for scale in ("smoke", "laptop", "paper")}
 RATE_FROM = "sweep with ReLU on val at laptop scale"
 # In regression ReLU still gets better after 300 steps; in classification all of `train` is right after 150.
@@ -73,11 +70,7 @@ def _restarts(*pairs: tuple[float, int], knots: int = 51) -> dict[str, tuple[Res
     }
 
 
-# Regression on Fashion-MNIST, one restart of 80 episodes each, accuracy on `val` of a model trained with what it found
-# (ReLU: .44). 1 hidden layer, t = 5: from zero at rates .05 and .15 .476 and .441, from ReLU .423 and .427. 2 layers:
-# from zero at .05 .482 (t = 5), .483 (t = 1) and .371 (101 knots, t = 5); from ReLU at .03 .456.
-# Overnight, all of MNIST as numbers, 2 layers, 160 episodes, the same for .05, .1, .2 (t = 5) and .1 (t = 1): from ReLU
-# .703, .724, .758, .680, from zero .872, .844, .849, .887; with 40 episodes from zero .675, .809, .738.
+# Rates of the knots and t; docs/log.md has what was tried.
 _RESTARTS = {
     "smoke": _restarts((0.1, 1), knots=21),
     "laptop": _restarts((0.03, 5), (0.05, 5), (0.05, 1)),

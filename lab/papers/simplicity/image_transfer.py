@@ -17,8 +17,8 @@ from lab.papers.claims import Claim, Verdict, all_of, any_of, on_every_reading
 from lab.papers.entry import Entry, Planned
 from lab.papers.runs import POINTS, gains_on_rows, per_seed
 from lab.papers.simplicity.images.accuracy import DEEPEST, accuracies, falls_short, images_tested, plus_minus
-from lab.papers.simplicity.images.settings import REGRESSION, RELU, SETS, TITLES, images, present
-from lab.papers.simplicity.search_settings import ALL, DEEP, DEPTHS, TRANSFER_SEEDS, origin, transfer_runs
+from lab.papers.simplicity.images.settings import DEPTHS, REGRESSION, RELU, SEEDS, SETS, TITLES, images, present
+from lab.papers.simplicity.search_settings import ALL, DEEP, origin, transfer_runs
 from lab.papers.tables import alive
 from lab.plots import go
 from lab.plots.caption import set_reading, signed
@@ -300,7 +300,7 @@ _SHARED: dict[str, Any] = {
     "measure": accuracies,
     "tasks": tuple(images("laptop", name, REGRESSION).task.name for name in present("laptop")),
     "origin": origin(SETS, transfer=True),
-    "seeds": TRANSFER_SEEDS,
+    "seeds": SEEDS,
     "notes": lambda scale: [
         "functions are learned once; seeds are those of the models that are trained with them",
         "with several sets, each has its turn: an episode on one, then on the next",

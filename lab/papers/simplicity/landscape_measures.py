@@ -134,18 +134,6 @@ def _cells(part: str, x: np.ndarray, y: np.ndarray, values: np.ndarray, number: 
         yield from (as_row(part, number, right, below, value) for right, value in zip(x, line, strict=True))
 
 
-class Probability(nn.Module):
-    """A network with its outputs as probabilities: x (R, B, D) → (R, B, O)."""
-
-    def __init__(self, model: nn.Module):
-        super().__init__()
-        self.model = model
-
-    def forward(self, x: Tensor) -> Tensor:
-        """Softmax of the network's outputs."""
-        return self.model(x).softmax(-1)
-
-
 def of_network(run: Run, fine: Resolution) -> Iterator[dict]:
     """Everything about one network."""
     if run.diverged is not None:
@@ -153,7 +141,7 @@ def of_network(run: Run, fine: Resolution) -> Iterator[dict]:
         return
     first, train = run.spec.seed == 0, run.spec.task.split()["train"]
     yield as_row("accuracy", value=checkpoint_accuracies(run)["accuracy"])
-    model, (steps, way) = Probability(run.model()), run.trajectory
+    model, (steps, way) = nn.Sequential(run.model(), nn.Softmax(-1)), run.trajectory
     complexity = Variation(train.inputs, train.targets, fine.paths, fine.samples, SEED)
     planes = {
         radius: landscape(model, {"zoom": complexity}, "random", None, fine.grid, radius, SEED)

@@ -188,17 +188,9 @@ FIG24 = (
 )
 
 
-def fig7(table: pd.DataFrame) -> go.Figure:
-    """One table; columns: networks, and trees. table: as of `landscape_measures.measure`."""
-    return _draw(table, (*NETWORKS, TREES))
-
-
-def fig24(table: pd.DataFrame) -> go.Figure:
-    """All tables below each other; columns: networks, trees, k-NN. table: as for `fig7`."""
-    return _draw(table, (*NETWORKS, TREES, NEIGHBOURS))
-
-
-def _draw(table: pd.DataFrame, columns: tuple[str, ...]) -> go.Figure:
+def fig24(table: pd.DataFrame, columns: tuple[str, ...] = (*NETWORKS, TREES, NEIGHBOURS)) -> go.Figure:
+    """All tables below each other, a column a method; Figure 7, of one table, has no k-NN. table: as of
+    `landscape_measures.measure`."""
     names = list(table["table"].unique())
     slices = sorted(table.loc[table["part"] == "slice", "number"].unique())
     parts = [*ROWS, *(f"slice {number + 1}" for number in slices)]
@@ -418,7 +410,7 @@ ENTRIES = (
         f"One table; {_PARTS}",
         "complexity rises in training, most with input functions, and is higher still around the solution; those have"
         " boundaries along axes, as trees",
-        plot=fig7,
+        plot=partial(fig24, columns=(*NETWORKS, TREES)),
         seeds=SEEDS,
         minutes={"smoke": 0.2, "laptop": 3, "overnight": 8, "paper": 60},
         **_of_tables("simplicity/fig7"),

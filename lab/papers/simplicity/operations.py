@@ -7,6 +7,7 @@ Models, recipes and searches of Figure 14 are those of Figure 28, so that one se
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -133,9 +134,9 @@ def scores(table: pd.DataFrame) -> pd.DataFrame:
 
     table: task, function, seed, step (NaN: never), accuracy, diverged.
     """
-    alive = ~table["diverged"].astype(bool) & table["accuracy"].notna()
-    speed = (1 / table["step"]).fillna(0.0).where(alive)
-    table = table.assign(easy=speed, hard=table["accuracy"].where(alive))
+    known = ~table["diverged"].astype(bool) & table["accuracy"].notna()
+    speed = (1 / table["step"]).fillna(0.0).where(known)
+    table = table.assign(easy=speed, hard=table["accuracy"].where(known))
     parts = []
     for _, rows in table.groupby("task", sort=False):
         kind = "easy" if rows.loc[rows["function"] == RELU, "hard"].mean() >= LEVEL else "hard"
@@ -155,12 +156,9 @@ def _by_function(table: pd.DataFrame) -> pd.DataFrame:
 def transfer_printed(table: pd.DataFrame) -> pd.DataFrame:
     """Mean scores beside those of the paper: method, ours, theirs."""
     means = _by_function(table).mean()
-    rows = [
-        ("ReLU", means["relu"], 19.9),
-        ("functions of one operation", means["specific"], 54.0),
-        ("the function of all operations", means["every"], 61.5),
-    ]
-    return pd.DataFrame(rows, columns=["method", "ours", "theirs"])
+    kinds = {"ReLU": "relu", "functions of one operation": "specific", "the function of all operations": "every"}
+    theirs = (19.9, 54.0, 61.5)
+    return pd.DataFrame({"method": list(kinds), "ours": means[list(kinds.values())].to_numpy(), "theirs": theirs})
 
 
 def _gains(first: str, second: str) -> Callable[[pd.DataFrame], Verdict]:
@@ -259,17 +257,8 @@ def fig14(table: pd.DataFrame) -> go.Figure:
     return figure
 
 
-def fig10(table: pd.DataFrame) -> go.Figure:
-    """Three images in a row. table: task, a, b, result."""
-    return _images(table, columns=3, height=165)
-
-
-def fig27(table: pd.DataFrame) -> go.Figure:
-    """Four images in a row. table: task, a, b, result."""
-    return _images(table, columns=4, height=112)
-
-
-def _images(table: pd.DataFrame, columns: int, height: int) -> go.Figure:
+def images(table: pd.DataFrame, columns: int, height: int) -> go.Figure:
+    """An image an operation, so many in a row. table: task, a, b, result."""
     tasks = list(table["task"].unique())
     heads = [operation_title(task).replace(" (", "<br></b>(") + "<b>" for task in tasks]  # ring below the form
     figure = grid(heads, columns, height=height, gap=46, top=44, left=34, horizontal=26)
@@ -339,7 +328,7 @@ ENTRIES = (
         "Six of the operations on which grokking is studied, as images: the result for every pair of operands a, b",
         "these patterns are very different from the tasks for which typical architectures were developed",
         measure=lambda runs: tables(SIX),
-        plot=fig10,
+        plot=partial(images, columns=3, height=165),
         tasks=tuple(task.name for task in SIX),
         notes=lambda scale: [_ORDER],
         **_TABLES,
@@ -351,7 +340,7 @@ ENTRIES = (
         "All operations on which grokking is studied, as images: the result for every pair of operands a, b",
         "22 operations, those of Power et al. (2022)",
         measure=lambda runs: tables(ALL),
-        plot=fig27,
+        plot=partial(images, columns=4, height=112),
         tasks=tuple(task.name for task in ALL),
         notes=lambda scale: [_GUESSED, _ORDER],
         **_TABLES,

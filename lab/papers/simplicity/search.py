@@ -71,11 +71,6 @@ def plan_restarts(scale: str, seeds: int) -> list[Planned]:
     ]
 
 
-def plan_interpolations(scale: str, seeds: int) -> list[Planned]:
-    """Runs with ReLU, and with the function of each interpolation."""
-    return _with_relu(scale, seeds) + interpolations.plan(scale, seeds, SEARCHES)
-
-
 def plan_objectives(scale: str, seeds: int) -> list[Planned]:
     """Runs with ReLU, and with the function for each outer objective."""
     return _with_relu(scale, seeds) + [
@@ -174,31 +169,24 @@ def left_start(method: str) -> Callable[[pd.DataFrame, str], str]:
         rows = table[table["method"] == method]
         if "relu" not in rows or not len(rows):
             return ""
-        stayed = (rows.groupby("search")["relu"].first() if _several(table) else rows["relu"].iloc[:1]) > NEAR_RELU
+        stayed = (rows.groupby("search")["relu"].first() if "search" in table else rows["relu"].iloc[:1]) > NEAR_RELU
         number = f"of all {len(stayed)} searches with" if len(stayed) > 1 else "of the search with"
         return f"the function {number} {method} interpolation is the ReLU it started from" if stayed.all() else ""
 
     return condition
 
 
-def _several(table: pd.DataFrame) -> bool:
-    """Whether functions come from several searches."""
-    return "search" in table
-
-
 def _difference(table: pd.DataFrame, ours: str, base: str) -> Estimate:
     """In mean accuracy. Where there are several searches, they are the unit, each the mean of its seeds."""
-    if not _several(table):
+    if "search" not in table:
         kinds = per_seed(table, "method")
-        estimate = compare_one({name: kinds[name] for name in (ours, base)}, ours, base)
-    else:
-        kinds = per_seed(table, ["method", "search"])
-        sides = {name: [kinds[name][number].to_numpy() for number in kinds[name]] for name in (ours, base)}
-        if base == RELU:
-            estimate = estimates.nested(sides[ours], sides[RELU][0])
-        else:
-            averages = {name: [estimates.finite(one).mean() for one in side] for name, side in sides.items()}
-            estimate = replace(compare_one(averages, ours, base, "searches and seeds"), over="searches")
+        return _on_rows(table, compare_one({name: kinds[name] for name in (ours, base)}, ours, base), ours, base)
+    kinds = per_seed(table, ["method", "search"])
+    sides = {name: [kinds[name][number].to_numpy() for number in kinds[name]] for name in (ours, base)}
+    if base == RELU:
+        return _on_rows(table, estimates.nested(sides[ours], sides[RELU][0]), ours, base)
+    averages = {name: [estimates.finite(one).mean() for one in side] for name, side in sides.items()}
+    estimate = replace(compare_one(averages, ours, base, "searches and seeds"), over="searches")
     return _on_rows(table, estimate, ours, base)
 
 
@@ -210,7 +198,7 @@ def _on_rows(table: pd.DataFrame, estimate: Estimate, ours: str, base: str) -> E
 
 def _restarts(table: pd.DataFrame) -> tuple[list[np.ndarray], np.ndarray]:
     """Accuracies in percent: of each restart its seeds, and of ReLU."""
-    kinds = per_seed(table, ["method", "restart", *(["search"] if _several(table) else [])])
+    kinds = per_seed(table, ["method", "restart", *(["search"] if "search" in table else [])])
     each = [kinds[kind].to_numpy() for kind in kinds if kind[0] == LEARNED]
     return each, kinds.xs(RELU, axis=1, level="method").to_numpy().ravel()
 
@@ -219,7 +207,7 @@ def _average_gain(table: pd.DataFrame) -> Verdict:
     """The mean over restarts over ReLU. Restarts differ by design, in start and rate: where there are several searches,
     the mean over its restarts is one number of a search."""
     each, base = _restarts(table)
-    if _several(table):
+    if "search" in table:
         rows = per_seed(table[table["method"] == LEARNED], ["search", "restart"])
         each = [rows[number].to_numpy().ravel() for number in rows.columns.unique("search")]
     return Verdict(_on_rows(table, estimates.nested(each, base), LEARNED, RELU), above=0.0, unit=POINTS)
@@ -364,7 +352,7 @@ ENTRIES = (
         "Interpolation of learned functions",
         f"{_ACCURACY}, with functions that are learned as steps, straight lines or cubic splines",
         "nearest-neighbor interpolation performs the worst; linear is almost identical to cubic, and faster",
-        plan=plan_interpolations,
+        plan=lambda scale, seeds: _with_relu(scale, seeds) + interpolations.plan(scale, seeds, SEARCHES),
         measure=measure_interpolations,
         plot=plot_table,
         notes=lambda scale: _table_notes(scale, INTERPOLATED),

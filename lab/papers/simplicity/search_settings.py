@@ -23,8 +23,6 @@ SEARCHES = {"smoke": 1, "laptop": 1, "overnight": 10, "paper": 1}
 DRAWN_SEARCHES = SEARCHES | {"overnight": 30}  # Figure 15, which trains next to nothing with what they find
 # Seeds with ReLU for one with a learned function: its spread is known from these alone, that of functions from all.
 RELU_TIMES = {"smoke": 1, "laptop": 1, "overnight": 4, "paper": 1}
-TRANSFER_SEEDS = {"smoke": 2, "laptop": 3, "overnight": 3, "paper": 6}  # App. E.3 does not say how many
-DEPTHS = {"smoke": (1, 2)} | dict.fromkeys(("laptop", "overnight", "paper"), (1, 2, 3, 4))  # Figure 19
 ALL = "all"  # the function that is learned on all sets
 LINEAR = "linear"
 INTERPOLATIONS = {"nearest": "nearest neighbor", "linear": "linear", "cubic": "cubic spline"}

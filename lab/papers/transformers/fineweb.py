@@ -368,8 +368,7 @@ def table6(table: pd.DataFrame) -> go.Figure:
 
 def _draw(figure: go.Figure, method: str, values: pd.Series, halves: pd.Series, column: int) -> None:
     look: dict[str, Any] = {"name": TITLES[method], "showlegend": column == 2 or method == GELU}
-    look |= {"error_y": whiskers(halves, 3)}
-    look |= {"hovertemplate": "%{x} layers: %{y:.3f} ± %{error_y.array:.3f}"}
+    look |= {"error_y": whiskers(halves, 3), "hovertemplate": "%{x} layers: %{y:.3f} ± %{error_y.array:.3f}"}
     method_line(figure, list(values.index), values, method, (1, column), size=8, **look)
 
 

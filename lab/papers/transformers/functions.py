@@ -44,11 +44,6 @@ WITHOUT_POLYNOMIALS = {"smoke": (), "laptop": ("add",), "paper": ()}  # its runs
 PAPERS = 18  # degree of the paper's polynomials
 
 
-def plan_fig6(scale: str, seeds: int) -> list[Planned]:
-    """One model a task, trained with its function."""
-    return [planned for task in tasks.NAMES for planned in by_method(task, scale, 1, (MLP,))]
-
-
 def measure_fig6(runs: Labelled) -> pd.DataFrame:
     """The learned function at its knots, the share of the trained model's inputs that fall nearest to each knot, and
     the model's accuracy at the end of its training."""
@@ -237,8 +232,7 @@ def _draw_gains(figure: go.Figure, cells: pd.DataFrame, places: dict, row: int) 
         part = part.sort_values("degree")
         ink, symbol = colour(method), METHOD_SYMBOLS[method]
         look: dict[str, Any] = {"name": NAMES[method], "legendgroup": method, "showlegend": False}
-        look |= {"customdata": part["architecture"]}
-        look |= {"mode": "markers+lines" if method in APART else "markers"}
+        look |= {"customdata": part["architecture"], "mode": "markers+lines" if method in APART else "markers"}
         look |= {"line": {"color": ink, "width": 1, "dash": DASHES[method]}}
         look |= {"error_y": whiskers(part["high"] - part["delta"], 3)}
         look |= {"hovertemplate": "%{customdata}: %{y:+.1f} ± %{error_y.array:.1f} points"}
@@ -267,7 +261,8 @@ ENTRIES = (
         "The MLP non-linearity learned for each task, with the inputs that it receives in a model trained with it",
         "irregular, task-specific shapes",
         tasks=tasks.NAMES,
-        plan=plan_fig6,
+        # one model a task
+        plan=lambda scale, seeds: [run for task in tasks.NAMES for run in by_method(task, scale, 1, (MLP,))],
         measure=measure_fig6,
         plot=fig6,
         summary=summary_fig6,

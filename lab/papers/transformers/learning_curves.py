@@ -379,6 +379,7 @@ def _mark_diverged(figure: go.Figure, rows: pd.DataFrame, at: tuple[int, int]) -
         above(figure, f"diverged: {', '.join(words)}", *at, side="right", size=SIZE - 2)
 
 
+_SHARED: dict[str, Any] = {"measure": curves, "histories": True, "summary": summary}
 ENTRIES = (
     Entry(
         "transformers/fig2",
@@ -389,14 +390,12 @@ ENTRIES = (
         "2-3 times faster convergence on ADD and MANO, less variance across seeds",
         tasks=FIG2_TASKS,
         plan=plan_fig2,
-        measure=curves,
-        histories=True,
         plot=fig2,
-        summary=summary,
         notes=notes_fig2,
         claims=FIG2,
         origin=origin(FIG2_TASKS),
         minutes={"smoke": 0.2, "laptop": 36, "paper": 4},
+        **_SHARED,
     ),
     Entry(
         "transformers/fig10",
@@ -407,13 +406,11 @@ ENTRIES = (
         "faster, less variance, mostly by the MLP",
         tasks=tasks.NAMES,
         plan=plan_fig10,
-        measure=curves,
-        histories=True,
         plot=fig10,
-        summary=summary,
         notes=notes_fig10,
         claims=FIG10,
         origin=origin(tasks.NAMES),
         minutes={"smoke": 0.5, "laptop": 28, "paper": 10},
+        **_SHARED,
     ),
 )

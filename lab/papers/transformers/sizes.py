@@ -43,7 +43,7 @@ from lab.papers.transformers.settings import (
 from lab.plots import go
 from lab.plots.caption import set_reading, signed
 from lab.plots.functions import by_method
-from lab.plots.lines import line, points, whiskers
+from lab.plots.lines import points, whiskers
 from lab.plots.panels import grid, place
 from lab.plots.style import GREY, METHOD_SYMBOLS, colour, methods_of
 from lab.spec import Learned, Shaped, replace
@@ -162,16 +162,14 @@ def fig7(table: pd.DataFrame, functions: pd.DataFrame) -> go.Figure:
     figure = grid(["gain in accuracy", *methods], 1 + len(methods), height=260, top=64, horizontal=66)
     _draw_gains(figure, table, accuracy_gains, (1, 1), True)
     for column, method in enumerate(methods, 2):
-        rows = shown[shown["method"] == method].sort_values("x")
-        look: dict[str, Any] = {"name": method, "legendgroup": method, "showlegend": False}
-        hover = "φ(%{x:.2f}) = %{y:.3g}"
-        line(figure, rows["x"], rows["value"], colour(method), (1, column), hovertemplate=hover, **look)
+        by_method(figure, shown[shown["method"] == method].sort_values("x"), (1, column))
         figure.update_xaxes(title_text="input x", row=1, col=column)
     figure.update_xaxes(title_text="layers × width", row=1, col=1)
     figure.update_yaxes(title_text="accuracy minus baseline (% points)", row=1, col=1)
     figure.update_yaxes(title_text="φ(x)", row=1, col=2)
-    words = f"Left: held-out text. {spread(table)} Right: where functions of the largest model are not zero."
-    set_reading(figure, words)
+    set_reading(
+        figure, f"Left: held-out text. {spread(table)} Right: where functions of the largest model are not zero."
+    )
     return figure
 
 
@@ -262,6 +260,14 @@ def _shakespeare(number: int, tokens: str, smoke: str, words: str) -> Entry:
     )
 
 
+_STORIES: dict[str, Any] = {
+    "tasks": STORY_NAMES,
+    "measure": final,
+    "functions": partial(learned_functions, support=True),
+    "summary": summary_accuracy,
+    "origin": stories_origin(),
+    "seeds": FEW,
+}
 ENTRIES = (
     Entry(
         "transformers/fig7",
@@ -270,16 +276,11 @@ ENTRIES = (
         "Left: accuracy on held-out text, in the second half of the context, minus the baseline's, by layers × width,"
         " with MLP functions learned from zero and from GELU. Right: these functions",
         "the accuracy is slightly and consistently better at each size; functions from zero look like wavelets",
-        tasks=STORY_NAMES,
         plan=partial(plan, STORIES, (BASELINE, MLP, FROM_GELU)),
-        measure=final,
-        functions=partial(learned_functions, support=True),
         plot=fig7,
-        summary=summary_accuracy,
         claims=FIG7,
-        origin=stories_origin(),
-        seeds=FEW,
         minutes={"smoke": 0.5, "laptop": 10, "paper": 800},
+        **_STORIES,
     ),
     Entry(
         "transformers/fig12_language",
@@ -288,17 +289,12 @@ ENTRIES = (
         "Left: functions that were learned for language models of several sizes, and the average of each with its most"
         " similar mirror image. Right: held-out accuracy minus the baseline's of models that are trained with each",
         "symmetrized functions are worse in almost every case: fine details matter",
-        tasks=STORY_NAMES,
         plan=partial(plan, STORIES, (BASELINE, MLP, SYMMETRIZED)),
-        measure=final,
-        functions=partial(learned_functions, support=True),
         plot=fig12,
-        summary=summary_accuracy,
         claims=FIG12,
-        origin=stories_origin(),
-        seeds=FEW,
         minutes={"smoke": 0.5, "laptop": 12, "paper": 800},
         place=("fig", "", 12, "language"),
+        **_STORIES,
     ),
     _shakespeare(13, "char", "char", "characters"),
     _shakespeare(14, "gpt2", "bpe", "subwords"),

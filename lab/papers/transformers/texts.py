@@ -65,11 +65,6 @@ def by_method(name: str, scale: str, seeds: int, methods: Sequence[str]) -> list
     return [(labels | {"method": m}, run) for m in methods for run in base.runs(seeds, **changes(base, m))]
 
 
-def plan_fig8(scale: str, seeds: int) -> list[Planned]:
-    """All methods on all texts."""
-    return [planned for name in TEXTS[scale] for planned in by_method(name, scale, seeds, METHODS)]
-
-
 def plan_fig9(scale: str, seeds: int) -> list[Planned]:
     """Each text, and MANO, with the baseline, and with the MLP function learned for each."""
     known = [*(language(name, scale) for name in TEXTS[scale]), setting(MANO, scale)]
@@ -373,6 +368,7 @@ def fig9(table: pd.DataFrame) -> go.Figure:
     return figure
 
 
+_TEXTS: dict[str, Any] = {"tasks": TEXT_NAMES, "origin": texts_origin(TEXT_NAMES)}
 ENTRIES = (
     Entry(
         "transformers/fig8",
@@ -381,15 +377,14 @@ ENTRIES = (
         "Training perplexity with a linear MLP, with GELU, and with functions learned for the MLP (from zero, and from"
         " GELU), for the attention, and for both",
         "most often the learned MLP function is best; code gains more than prose, characters more than subwords",
-        tasks=TEXT_NAMES,
-        plan=plan_fig8,
+        plan=lambda scale, seeds: [run for name in TEXTS[scale] for run in by_method(name, scale, seeds, METHODS)],
         measure=final,
         plot=fig8,
         summary=summary_fig8,
         claims=FIG8,
-        origin=texts_origin(TEXT_NAMES),
         seeds=TEXT_SEEDS,
         minutes={"smoke": 0.5, "laptop": 30, "paper": 2000},
+        **_TEXTS,
     ),
     Entry(
         "transformers/fig9",
@@ -413,13 +408,12 @@ ENTRIES = (
         "Language models over training",
         "Loss on held-out text over training, with GELU and with the function learned for the MLP, and the difference",
         "the improvement is larger early in training, then it diminishes",
-        tasks=TEXT_NAMES,
         plan=plan_fig15,
         measure=curves,
         plot=fig15,
         summary=summary_fig15,
         claims=FIG15,
-        origin=texts_origin(TEXT_NAMES),
+        **_TEXTS,
         seeds=TEXT_SEEDS | {"laptop": 6},
         minutes={"smoke": 0.3, "laptop": 12, "paper": 700},
     ),

@@ -171,19 +171,9 @@ def _fit_summary(table: pd.DataFrame) -> str:
     return f"Training/test accuracy in %, mean over tables: {text}."
 
 
-def fig22(table: pd.DataFrame) -> go.Figure:
-    """One panel per table: accuracy in training and in testing of all models. table: as `measure` gives it."""
-    return _scatter(table, "training", "training accuracy (%)")
-
-
-def fig23(table: pd.DataFrame) -> go.Figure:
-    """One panel per table: complexity and test accuracy of all models; Figure 6, of ReLU and learned functions alone.
-
-    table: as for `fig22`."""
-    return _scatter(table, "tv", "total variation<br>(of probabilities)")
-
-
-def _scatter(table: pd.DataFrame, x: str, x_title: str) -> go.Figure:
+def marks(table: pd.DataFrame, x: str = "tv", x_title: str = "total variation<br>(of probabilities)") -> go.Figure:
+    """One panel per table: complexity (or accuracy in training, "training") and test accuracy of all models. table: as
+    `measure` gives it."""
     starts = table["start"].map({"zero": FROM_ZERO, "relu": FROM_RELU})
     kind = table["method"].where(table["method"] != LEARNED, starts)
     table = table.assign(kind=kind, percent=100 * table["accuracy"], training=100 * table["accuracy_train"])
@@ -238,7 +228,7 @@ ENTRIES = (
         "Each mark a network: its total variation on paths through the data, and its test accuracy; ReLU, and functions"
         " learned from ReLU and from zero",
         "learned functions perform better in all cases, but accuracy peaks at a different complexity on each table",
-        plot=fig23,
+        plot=marks,
         claims=(FIG6,),
         summary=_complexity_summary,
         minutes={"smoke": 0.2, "laptop": 7, "overnight": 25, "paper": 350},
@@ -259,7 +249,7 @@ ENTRIES = (
         f"Each mark a model, its training and its test accuracy: {SHOWN}",
         "accuracy is almost always best with input functions, and the better models are more complex; k-NN, trees and"
         " learned functions lie outside the front of ReLU networks",
-        plot=fig22,
+        plot=partial(marks, x="training", x_title="training accuracy (%)"),
         claims=FIG22,
         summary=_fit_summary,
         **_EVERY,
@@ -270,7 +260,7 @@ ENTRIES = (
         "Test accuracy against complexity, all models",
         f"Each mark a model, its total variation on paths through the data and its test accuracy: {SHOWN}",
         "accuracy peaks at different complexity levels across data sets",
-        plot=fig23,
+        plot=marks,
         claims=(FIG23,),
         summary=_complexity_summary,
         **_EVERY,

@@ -106,7 +106,6 @@ def edges(spec: SmallLanguageModel, layers: Sequence[dict[str, Tensor]], x: Tens
 
 
 def summary(table: pd.DataFrame) -> str:
-    """Where learned parameters are at the end, by family and activation."""
     words = []
     for family, rows in alive(table).groupby("family", sort=False):
         quantiles = rows.groupby("method", sort=False)["value"].quantile((0.05, 0.95)).unstack()

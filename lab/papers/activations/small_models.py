@@ -113,7 +113,6 @@ def _blimp(run: Run) -> dict[str, float]:
 
 
 def summary(table: pd.DataFrame) -> str:
-    """The lowest and the highest loss in each family, and whether BLiMP was read."""
     table, words = alive(table), []
     for family, rows in table.groupby("family", sort=False):
         losses = rows.groupby("method", sort=False)["loss"].mean().sort_values()
@@ -130,7 +129,6 @@ def summary(table: pd.DataFrame) -> str:
 
 
 def notes(scale: str) -> list[str]:
-    """What is not here."""
     hardly = [
         "GPT-Neo is near what the character before tells of the next (2.5 nats), and most of its models end there:"
         " differences say which left that plateau",

@@ -164,7 +164,6 @@ def gains(table: pd.DataFrame) -> dict[tuple[str, str], Estimate]:
 
 
 def summary(table: pd.DataFrame) -> str:
-    """By model: what its own function gains, and the best of the others."""
     known, words = gains(table), []
     for model in table["model"].unique():
         others = [gain for (one, source), gain in known.items() if one == model and source != model]

@@ -110,7 +110,6 @@ def differences(table: pd.DataFrame, split: str) -> dict[str, Verdict]:
 
 
 def summary(table: pd.DataFrame) -> str:
-    """By task: what the learned φ gains over ReLU."""
     test, ood = (
         {task: effect(verdict.estimate, ends=False) for task, verdict in differences(table, split).items()}
         for split in SPLITS

@@ -83,7 +83,6 @@ def differences(table: pd.DataFrame, first: str, second: str) -> dict[str, Verdi
 
 
 def summary(table: pd.DataFrame) -> str:
-    """By task: what either function gains over the baseline."""
     alone, together = (differences(table, method, BASELINE) for method in (MLP, ALL))
     words = [f"{task_title(task)} {_written(together[task])} (its own {_written(alone[task])})" for task in alone]
     return (

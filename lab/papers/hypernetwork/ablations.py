@@ -98,7 +98,6 @@ def means(table: pd.DataFrame) -> pd.DataFrame:
 
 
 def _summary(table: pd.DataFrame) -> str:
-    """Best and worst row of each task, and how much our order of the rows is the paper's."""
     words = []
     for task, rows in means(table).groupby("task", sort=False):
         rows = rows[rows["mean"].notna()].sort_values("mean", kind="stable")

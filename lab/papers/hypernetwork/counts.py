@@ -92,7 +92,6 @@ def _printed_fractions(table: pd.DataFrame) -> Verdict:
 
 
 def _fewer_with_more_values(table: pd.DataFrame) -> Verdict:
-    """Each number of ambiguous problems over the next, from few values to many."""
     verdicts = []
     for few, many in pairwise(_by_the_code(table).to_dict("records")):
         ratio = count_ratio(few["ours"], many["ours"], few["problems"], many["problems"], "problems")

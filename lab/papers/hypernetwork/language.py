@@ -50,7 +50,6 @@ LATE = 0.4  # of the training: where the second panel of the figure begins
 
 
 def plan(scale: str, seeds: int) -> list[Planned]:
-    """Runs of every method."""
     task, recipe = TEXTS[scale], _RECIPES[scale]
     return [
         ({"task": task.name, "method": name}, RunSpec(task, method(name, _MODELS[scale]), recipe, seed, ("test",)))

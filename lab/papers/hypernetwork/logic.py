@@ -56,7 +56,6 @@ def _notes(scale: str) -> list[str]:
 
 
 def _summary(table: pd.DataFrame) -> str:
-    """R² where most is held out, and what is lost there against where least is."""
     table = best(table)
     least, most = table["held_out"].min(), table["held_out"].max()
     words = []
@@ -70,7 +69,6 @@ def _summary(table: pd.DataFrame) -> str:
 
 
 def _unseen_summary(table: pd.DataFrame) -> str:
-    """R² by method on unseen terms and on functions that training saw."""
     scores = ["r2_paper_unseen_terms", "r2_paper_test"]
     means = best(table).groupby("method", sort=False)[scores].mean()
     words = [
@@ -94,7 +92,6 @@ def _hyla_degrades_least(table: pd.DataFrame) -> Verdict:
 
 
 def _all_degrade(table: pd.DataFrame) -> Verdict:
-    """With every number of tokens."""
     declines = _declines(table)
     return all_of(
         paired({f"{method}, {length} tokens": declines[method, length] for method, length in declines}, above=0.0)
@@ -127,7 +124,6 @@ def printed_scores(table: pd.DataFrame) -> pd.DataFrame:
 
 
 def _unseen_terms_fail(table: pd.DataFrame) -> Verdict:
-    """R² on unseen terms is under half of that on trained functions, for every method."""
     unseen, test = (per_seed(best(table), "method", f"r2_paper_{split}") for split in ("unseen_terms", "test"))
     return all_of(paired({method: unseen[method] - test[method] / 2 for method in unseen}, below=0.0))
 
@@ -246,7 +242,6 @@ def fig_a3(table: pd.DataFrame) -> go.Figure:
 
 
 def _draw(figure: go.Figure, table: pd.DataFrame, value: str, at: Panel, scale: float = 100) -> None:
-    """One line a method, its mean over seeds with intervals."""
     for rank, method in enumerate(methods_of(table)):
         stats = scale * over_seeds(table[table["method"] == method], "length", value)[["mean", "half"]]
         look = {"customdata": stats.index, "error_y": whiskers(stats["half"])}

@@ -83,7 +83,6 @@ def of_context(table: pd.DataFrame) -> pd.DataFrame:
 
 
 def _decoded_summary(table: pd.DataFrame) -> str:
-    """Mean F1 over terms and seeds, by method and layer; its range over these where the query varies."""
     of_queries = 100 * table[table["varied"] == QUERY].groupby(["method", "layer"])["value"].mean()
     table = of_context(table)
     chance, shuffled = 100 * table["chance"].mean(), 100 * table["shuffled"].mean()

@@ -84,7 +84,6 @@ def _summary_by_problems(table: pd.DataFrame) -> str:
 
 
 def summary(table: pd.DataFrame, by: str) -> str:
-    """Accuracy on unseen combinations along `by`, by method, with the most problems."""
     table, words = _most(table), []
     values = sorted(table[by].unique())
     for method, rows in table.groupby("method", sort=False):
@@ -99,7 +98,6 @@ def _written(by: str, values: Sequence) -> str:
 
 
 def _losses_summary(table: pd.DataFrame) -> str:
-    """Loss by method along each axis, where the most is on the other."""
     table, words = best(table), []
     for by, other in (("problems", "layers"), ("layers", "problems")):
         rows = table[table["varied"] == by]
@@ -288,7 +286,6 @@ def fig_a4(table: pd.DataFrame) -> go.Figure:
 
 
 def _draw(figure: go.Figure, table: pd.DataFrame, by: str, value: str, at: Panel, thin: bool = False) -> None:
-    """One line a method, its mean over seeds, with intervals unless thin."""
     name, _, write = WHERE[by]
     apart, methods = APART * np.ptp(_axis(table, by)), methods_of(table)
     (scale, unit), sizes = (1, "nats") if value == "loss" else (100, "%"), (1.2, 4) if thin else (2.5, 8)
@@ -344,7 +341,6 @@ _SHOWN = "Accuracy (all features of the answer right) on unseen combinations of 
 
 
 def _varying(by: str, values: Values, paper: str = "the paper's text does not list its own") -> dict:
-    """What entries along `by` have in common."""
     return _SHARED | {
         "plan": partial(plan, numbers=FEWER, by=by, values=values),
         "seeds": FEW_SEEDS,

@@ -59,7 +59,6 @@ def _maps_summary(table: pd.DataFrame) -> str:
 
 
 def _decoded_summary(table: pd.DataFrame) -> str:
-    """Each layer, by method, with the controls."""
     controls = f"{percent(table['chance'].mean())} and {percent(table['shuffled'].mean())}"
     return (
         f"Rules decoded on unseen combinations, in %, from the first layer to the last: {codes.by_layer(table)}."
@@ -68,7 +67,6 @@ def _decoded_summary(table: pd.DataFrame) -> str:
 
 
 def _alike_summary(table: pd.DataFrame) -> str:
-    """Addition and subtraction against the mean over all pairs of different rules."""
     different = table[table["a"] != table["b"]]
     pair = different[different[["a", "b"]].isin(PAIR).all(axis=1)]
     if pair.empty:

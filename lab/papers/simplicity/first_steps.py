@@ -202,7 +202,6 @@ def _draw(figure: go.Figure, rows: pd.DataFrame, method: str, top: float, at: tu
 
 
 def _summary(table: pd.DataFrame) -> str:
-    """Mean first step by setting: ReLU, learned."""
     words = []
     for (fraction, width), rows in table.groupby(["fraction", "width"], sort=False):
         means = rows.groupby("method")["step"].mean().reindex(METHODS)
@@ -212,7 +211,6 @@ def _summary(table: pd.DataFrame) -> str:
 
 
 def _numbers(table: pd.DataFrame) -> str:
-    """How many runs get there, by setting and method, and those that end far below."""
     words = []
     for (fraction, width), rows in table.groupby(["fraction", "width"], sort=False):
         first = {method: rows.loc[rows["method"] == method, "step"] for method in METHODS}

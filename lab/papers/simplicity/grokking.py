@@ -72,7 +72,6 @@ def delays(rows: pd.DataFrame, level: float = LEVEL) -> pd.Series:
 
 
 def _left_of_delay(table: pd.DataFrame, level: float) -> Verdict:
-    """What is left of ReLU's delay with the learned function."""
     known = {method: estimates.finite(delays(table[table["method"] == method], level)) for method in METHODS}
     if not all(map(len, known.values())):
         return absent(f"hardly a run reaches {100 * level:g} % in training")
@@ -82,7 +81,6 @@ def _left_of_delay(table: pd.DataFrame, level: float) -> Verdict:
 
 
 def _no_delay(table: pd.DataFrame) -> Verdict:
-    """At every level of accuracy."""
     return on_every_reading({name: _left_of_delay(table, level) for name, level in CONVERGED.items()})
 
 

@@ -50,7 +50,6 @@ CLOSE = 0.03  # of the range of the marks: their numbers would overlap
 
 
 def _plan(scale: str, seeds: int, sources: tuple[str, ...], depths: tuple[int, ...]) -> list[Planned]:
-    """Models with ReLU and with the function of each source, on each set."""
     return [
         ({"source": source, "target": target, "layers": layers}, spec)
         for source in (RELU, *sources)
@@ -122,7 +121,6 @@ def _of_any_search(estimate: Estimate) -> Estimate:
 
 
 def _of_all_on_easier(table: pd.DataFrame) -> Verdict:
-    """The function of all sets on the easier ones."""
     names = [(ALL, target) for target in table["target"].unique() if target in EASIER]
     return all_of(_gains(table, names, below=0.0))
 
@@ -189,7 +187,6 @@ TOGETHER = Claim(
 
 
 def _mean_gains(table: pd.DataFrame) -> str:
-    """The mean gain of each function over ReLU, over sets, beside the paper's."""
     cells, phrases = means(table), []
     for source, gain in cells[cells["source"] != RELU].groupby("source", sort=False)["gain"].mean().items():
         paper = PRINTED_GAINS.get(source)
@@ -198,7 +195,6 @@ def _mean_gains(table: pd.DataFrame) -> str:
 
 
 def _correlation(table: pd.DataFrame) -> str:
-    """The correlation that the claim is about."""
     verdict = _together(table)
     if verdict.effect != verdict.effect:
         return ""

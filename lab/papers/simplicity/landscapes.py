@@ -127,7 +127,6 @@ def several_radii(table: pd.DataFrame, scale: str) -> str:
 
 
 def _rises(table: pd.DataFrame) -> Verdict:
-    """Complexity at the end of training over that of the initial weights, of every network."""
     course, verdicts = table[table["part"] == "course"].sort_values("x"), []
     for (name, method), rows in course.groupby(["table", "method"], sort=False):
         ways = np.log(rows.groupby("seed")["value"].agg(["first", "last"]))
@@ -235,7 +234,6 @@ def fig24(table: pd.DataFrame, columns: tuple[str, ...] = (*NETWORKS, TREES, NEI
 
 
 def _head(figure: go.Figure, rows: pd.DataFrame, method: str, at: tuple[int, int]) -> None:
-    """Name of a column, with its prefactor and its mean accuracy."""
     text = f"tanh({rows['prefactor'].iloc[0]:g}x)" if method == TANH and len(rows) else method.replace("boosted ", "")
     above(figure, text, *at)
     figure.layout.annotations[-1].update(yshift=18)
@@ -255,7 +253,6 @@ def _functions(figure: go.Figure, rows: pd.DataFrame, method: str, at: tuple[int
 
 
 def _nothing(figure: go.Figure, words: str, at: tuple[int, int]) -> None:
-    """Say why a panel is empty."""
     look = {"mode": "text", "textfont": {"size": SIZE - 2, "color": GREY}, "hoverinfo": "skip"}
     figure.add_scatter(x=[0], y=[0], text=[words], name=words, row=at[0], col=at[1], **look)
 
@@ -327,7 +324,6 @@ def _spread(figure: go.Figure, blocks: int, lines: int) -> None:
 
 
 def _summary(table: pd.DataFrame) -> str:
-    """Complexity of the solutions and around them, and alignment, of what the paper compares; mean over seeds."""
     complexity = _by_table(table, (RELU, LEARNED, IAFS), "solution", "ambient", named=False)
     axes = _by_table(table, (RELU, IAFS, TREES), "alignment", named=False)
     what = "Total variation, ReLU, learned, input functions (on the random plane)"
@@ -335,7 +331,6 @@ def _summary(table: pd.DataFrame) -> str:
 
 
 def _numbers(table: pd.DataFrame) -> str:
-    """The same of all models, and functions of the inputs."""
     every = table["method"].unique()
     return (
         "Mean over seeds. Total variation of the probabilities, in brackets its mean over the random plane:"
@@ -359,7 +354,6 @@ def _by_table(table: pd.DataFrame, methods: Sequence[str], *parts: str, named: b
 
 
 def _identity(table: pd.DataFrame) -> str:
-    """How far functions of the inputs are still the line that they started from."""
     functions = table[(table["part"] == "function") & (table["method"] == IAFS)]
     correlations = [
         float(np.corrcoef(rows["x"], rows["value"])[0, 1])
@@ -386,7 +380,6 @@ def _notes(scale: str) -> list[str]:
 
 
 def _of_tables(name: str) -> dict[str, Any]:
-    """What the tables of an entry decide."""
     return {
         "plan": lambda scale, seeds: plan(scale, seeds, tables_of(scale, name)),
         "tasks": tables_of("laptop", name),

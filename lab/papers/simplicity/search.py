@@ -82,7 +82,6 @@ def plan_objectives(scale: str, seeds: int) -> list[Planned]:
 
 
 def _with_relu(scale: str, seeds: int, **labels) -> list[Planned]:
-    """Runs that need no search."""
     labels = {"method": RELU} | labels | ({"search": -1} if SEARCHES[scale] > 1 else {})
     return [(labels, run) for run in relu(scale, RELU_TIMES[scale] * seeds)]
 
@@ -144,7 +143,6 @@ def printed(table: pd.DataFrame) -> pd.DataFrame:
 
 
 def _gain(ours: str, base: str) -> Callable[[pd.DataFrame], Verdict]:
-    """Of one kind of runs over another."""
     return lambda table: Verdict(_difference(table, ours, base), above=0.0, unit=POINTS)
 
 
@@ -214,7 +212,6 @@ def _average_gain(table: pd.DataFrame) -> Verdict:
 
 
 def _best_gain(table: pd.DataFrame) -> Verdict:
-    """The restart that was chosen on `val` over ReLU."""
     return _gain(LEARNED, RELU)(table[(table["method"] == RELU) | table["chosen"].astype(bool)])
 
 
@@ -303,7 +300,6 @@ def plot_table(table: pd.DataFrame, more: str = "") -> go.Figure:
 
 
 def _summary(table: pd.DataFrame) -> str:
-    """The rows that the paper has, too, and from where to where restarts go."""
     rows = means(table)
     words = [f"{row.name} {row.mean:.1f} (paper {row.paper:.1f})" for row in rows.dropna(subset="paper").itertuples()]
     each = rows.loc[rows["paper"].isna(), "mean"]
@@ -319,7 +315,6 @@ _CHEAT = (
 
 
 def _table_notes(scale: str, *more: str) -> list[str]:
-    """Of entries that have ReLU, too."""
     times = RELU_TIMES[scale]
     return notes(scale, *more) + ([f"ReLU has {times} times as many seeds"] if times > 1 else [])
 

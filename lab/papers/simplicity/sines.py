@@ -305,7 +305,6 @@ def _summary(table: pd.DataFrame) -> str:
 
 
 def _functions_summary(functions: pd.DataFrame) -> str:
-    """How many functions are like a sine, and how much of them it explains, by version."""
     waves = sines(functions)
     shares = waves.groupby("task", sort=False)["explained"].mean()
     each = ", ".join(f"{100 * share:.0f} % ({_modulus(task)})" for task, share in shares.items())

@@ -59,7 +59,6 @@ def measure(runs: Labelled) -> pd.DataFrame:
 
 
 def summary(table: pd.DataFrame) -> str:
-    """How far the MLP matrix agrees with the paper's, and how often the best of a column is on the diagonal."""
     rows = table[table["part"] == "MLP"]
     return compare(delta(rows), unlearned=unlearned(rows)).sentence()
 

@@ -11,13 +11,13 @@ from typing import Any
 import pandas as pd
 
 from lab.estimates import Estimate
-from lab.papers.claims import Verdict, absent, all_of
+from lab.papers.claims import Verdict, all_of
 from lab.papers.entry import Entry, Planned
-from lab.papers.runs import POINTS, compare_one
+from lab.papers.runs import POINTS
 from lab.papers.transformers.language import (
-    COVERS,
     accuracy_gains,
     claim_on_stories,
+    difference,
     final,
     groups,
     perplexity_changes,
@@ -116,7 +116,6 @@ def summary_table3(table: pd.DataFrame) -> str:
 
 
 def summary_table5(table: pd.DataFrame) -> str:
-    """By depth: accuracy of each method minus GELU's."""
     words = []
     for layers, rows in table.groupby("layers", sort=False):
         gains = accuracy_gains(rows, "method", GELU)
@@ -132,11 +131,8 @@ def summary_table5(table: pd.DataFrame) -> str:
 
 def better(table: pd.DataFrame, ours: str, other: str, case: str = "", **claimed) -> Verdict:
     """Accuracy of one method minus another's. claimed: as of `Verdict`; above 0 by default."""
-    claimed = claimed or {"above": 0.0}
     known = {name: [100 * one for one in values] for name, values in groups(table, "method", "accuracy").items()}
-    if not {ours, other} <= set(known):
-        return absent("it is not trained here", case=case, unit=POINTS, **claimed)
-    return Verdict(compare_one(known, ours, other, COVERS), unit=POINTS, case=case, **claimed)
+    return difference(known, ours, other, POINTS, case, **(claimed or {"above": 0.0}))
 
 
 def _best(table: pd.DataFrame) -> Verdict:
@@ -145,7 +141,6 @@ def _best(table: pd.DataFrame) -> Verdict:
 
 
 def _several_are_better(table: pd.DataFrame) -> Verdict:
-    """Accuracy with functions of several models minus that with functions of one."""
     effects = [(f"{n} layers", accuracy_gains(rows, "method", ALONE)) for n, rows in table.groupby("layers")]
     return all_of(verdicts_of(TOGETHER, effects, above=0.0, unit=POINTS))
 

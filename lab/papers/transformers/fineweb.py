@@ -23,6 +23,7 @@ from lab.papers.entry import Entry, Planned
 from lab.papers.origin import SILENT, Field, Origin, shipped
 from lab.papers.runs import compare_one
 from lab.papers.tables import Labelled, alive, of_one_search, per_run
+from lab.papers.transformers.language import difference, groups
 from lab.plots import go
 from lab.plots.caption import counted, set_reading
 from lab.plots.lines import line, method_line, whiskers
@@ -196,7 +197,6 @@ def timed_fleet(run: Run, device: str) -> Fleet:
 
 
 def summary_table6(table: pd.DataFrame) -> str:
-    """Over depths: loss minus ReLU's, and time against GELU's."""
     means = alive(table).pivot_table(index="layers", columns="method", values="loss", sort=False)
     ratios = table.pivot_table(index="layers", columns="method", values="ratio", sort=False)
     losses = [
@@ -214,7 +214,6 @@ def summary_table6(table: pd.DataFrame) -> str:
 
 
 def summary_table7(table: pd.DataFrame) -> str:
-    """Loss minus the spline's."""
     means = alive(table).groupby(["method", "degree"], sort=False)["loss"].mean()
     base = means[SPLINE, 0]
     differences = [
@@ -225,44 +224,30 @@ def summary_table7(table: pd.DataFrame) -> str:
     return f"Held-out loss with the spline {base:.3f} nats a token; minus it: {', '.join(differences)}."
 
 
-NATS, COVERS = "nats", "seeds, of one search"
+NATS = "nats"
 FEW = 4  # layers from which on the paper finds its function better
 
 
-def _losses(rows: pd.DataFrame, by: str = "method") -> dict[str, list[float]]:
-    """Of runs that did not diverge, by method."""
-    return {str(kind): group["loss"].astype(float).tolist() for kind, group in alive(rows).groupby(by, sort=False)}
-
-
 def _difference(rows: pd.DataFrame, one: str, other: str, case: str = "", **claimed) -> Verdict:
-    """Loss with one function minus that with another."""
-    known = _losses(rows)
-    if not {one, other} <= set(known):
-        return absent("it is not trained here", case=case, unit=NATS, **claimed)
-    return Verdict(compare_one(known, one, other, COVERS), unit=NATS, case=case, **claimed)
+    return difference(groups(rows, "method", "loss"), one, other, NATS, case, **claimed)
 
 
 def _better_in_deep_models(table: pd.DataFrame) -> Verdict:
-    return all_of(
-        _difference(rows, SPLINE, RELU, f"{layers} layers", below=0.0)
-        for layers, rows in table[table["layers"] >= FEW].groupby("layers")
-    )
+    deep = table[table["layers"] >= FEW].groupby("layers")
+    return all_of(_difference(rows, SPLINE, RELU, f"{layers} layers", below=0.0) for layers, rows in deep)
 
 
 def _polynomial_is_as_good(table: pd.DataFrame) -> Verdict:
     """Within 1 % of a loss of 4 nats."""
-    return all_of(
-        _difference(rows, POLYNOMIAL, SPLINE, f"{layers} layers", above=-0.04, below=0.04)
-        for layers, rows in table.groupby("layers")
-    )
+    claimed = {"above": -0.04, "below": 0.04}
+    depths = table.groupby("layers")
+    return all_of(_difference(rows, POLYNOMIAL, SPLINE, f"{layers} layers", **claimed) for layers, rows in depths)
 
 
 def _ratio(table: pd.DataFrame, method: str, base: str, **claimed) -> Verdict:
     """Time of a step of the deepest models, by rounds in which both were timed."""
-    known = alive(table)
-    known = (
-        known[known["layers"] == known["layers"].max()].groupby("method")[["layers", "ratio", "ratio_spread"]].first()
-    )
+    known = alive(table)[lambda rows: rows["layers"] == rows["layers"].max()]
+    known = known.groupby("method")[["layers", "ratio", "ratio_spread"]].first()
     if not {method, base} <= set(known["ratio"].dropna().index):
         return absent("steps are not timed here", unit="×", **claimed)
     middle = float(known["ratio"][method] / known["ratio"][base])
@@ -273,17 +258,14 @@ def _ratio(table: pd.DataFrame, method: str, base: str, **claimed) -> Verdict:
 
 
 def _closer_with_degree(table: pd.DataFrame) -> Verdict:
-    """Loss of the lowest degree minus that of the highest."""
-    known = _losses(table[table["method"] == POLYNOMIAL], "degree")
-    degrees = sorted(map(int, known))
-    if len(degrees) < 2:
+    known = groups(table[table["method"] == POLYNOMIAL], "degree", "loss")
+    if len(known) < 2:
         return absent("one degree is trained here", above=0.0, unit=NATS)
-    estimate = compare_one(known, str(degrees[0]), str(degrees[-1]), COVERS)
-    return Verdict(estimate, above=0.0, unit=NATS, case=f"degree {degrees[0]} against {degrees[-1]}")
+    low, high = min(known), max(known)
+    return Verdict(compare_one(known, low, high), above=0.0, unit=NATS, case=f"degree {low} against {high}")
 
 
 def _on_gpu(table: pd.DataFrame, scale: str) -> str:
-    """Steps that were timed on a GPU."""
     smaller = "" if scale == "paper" else ", and smaller models"
     return "" if table["machine"].iloc[0].startswith("cuda") else f"a CPU{smaller} in place of a GPU"
 

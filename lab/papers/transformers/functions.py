@@ -75,7 +75,6 @@ def mlp_inputs(run: Run, examples: int = 200) -> torch.Tensor:
 
 
 def summary_fig6(table: pd.DataFrame) -> str:
-    """Which of the functions belong to models that learned something."""
     accuracies = table.groupby("task", sort=False)["accuracy"].first()
     dead = [task_title(task) for task, accuracy in accuracies.items() if not learned(task, accuracy)]
     text = f"{len(accuracies) - len(dead)} of {len(accuracies)} are of models that do better than a trivial answer"
@@ -125,7 +124,6 @@ def gains(table: pd.DataFrame) -> pd.DataFrame:
 
 
 def summary_fig12(table: pd.DataFrame) -> str:
-    """By kind of function: on which tasks it gains least and most over the baseline."""
     cells = gains(table)
     ranges: dict[str, dict[str, float]] = {}
     for task in table["task"].unique():
@@ -245,7 +243,6 @@ def _draw_gains(figure: go.Figure, cells: pd.DataFrame, places: dict, row: int) 
 
 
 def notes_fig12(scale: str) -> list[str]:
-    """Where the tasks are not the paper's."""
     return [
         "four algorithmic tasks, those with a gain in Figure 10 at laptop scale, instead of TinyStories at several"
         " model sizes, which transformers/fig12_language has",

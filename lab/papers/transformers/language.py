@@ -11,7 +11,8 @@ import numpy as np
 import pandas as pd
 
 from lab.estimates import Estimate, compare
-from lab.papers.claims import Claim, Verdict, text_in_place_of
+from lab.papers.claims import Claim, Verdict, absent, text_in_place_of
+from lab.papers.runs import compare_one
 from lab.papers.tables import Labelled, alive
 from lab.papers.transformers.settings import ATTENTION, BOTH, FROM_GELU, MLP, PAPER_TEXTS, STORIES, Setting
 from lab.run import Run
@@ -59,7 +60,7 @@ def groups(table: pd.DataFrame, by: str, value: str) -> dict[str, list[float]]:
 def perplexity_changes(table: pd.DataFrame, by: str, base: str) -> dict[str, Estimate]:
     """How much higher the perplexity of each kind is than that of `base`, in percent (geometric means over seeds)."""
     logs = {kind: [log(one) for one in values] for kind, values in groups(table, by, "perplexity").items()}
-    return {kind: _percent(estimate) for kind, estimate in against(logs, base).items()}
+    return {kind: estimate.exp().shifted(-1).scaled(100) for kind, estimate in against(logs, base).items()}
 
 
 def accuracy_gains(table: pd.DataFrame, by: str, base: str) -> dict[str, Estimate]:
@@ -78,19 +79,16 @@ def against(values: Mapping[str, list[float]], base: str) -> dict[str, Estimate]
     return compare(values, {kind: (kind, base) for kind in values if kind != base and base in values}, COVERS)
 
 
+def difference(groups: Mapping[str, list[float]], ours: str, other: str, unit: str, case: str, **claimed) -> Verdict:
+    """The values of one kind of runs minus those of another. claimed: as of `Verdict`."""
+    if not {ours, other} <= set(groups):
+        return absent("it is not trained here", case=case, unit=unit, **claimed)
+    return Verdict(compare_one(groups, ours, other), unit=unit, case=case, **claimed)
+
+
 def verdicts_of(method: str, effects: Iterable[tuple[object, Mapping[str, Estimate]]], **claimed) -> list[Verdict]:
     """A verdict for each case that has the method. effects: case, effects by method. claimed: as of `Verdict`."""
     return [Verdict(known[method], case=str(case), **claimed) for case, known in effects if method in known]
-
-
-def _percent(estimate: Estimate) -> Estimate:
-    ratio = estimate.exp()
-
-    def interval(level: float) -> tuple[float, float]:
-        low, high = ratio.interval(level)
-        return 100 * (low - 1), 100 * (high - 1)
-
-    return Estimate(100 * (ratio.effect - 1), interval, ratio.n, ratio.over, ratio.covers)
 
 
 def spread(table: pd.DataFrame, mark: str = "Whiskers") -> str:

@@ -48,7 +48,6 @@ def by_method(task: str, scale: str, seeds: int, methods: Sequence[str] = (BASEL
 
 
 def _seeds(task: str, scale: str, seeds: int) -> int:
-    """How many seeds a task has of the baseline and of the learned MLP function."""
     return max(1, round(seeds * SEED_FACTORS.get(scale, {}).get(task, 1)))
 
 
@@ -88,7 +87,6 @@ def notes_fig10(scale: str) -> list[str]:
 
 
 def summary(table: pd.DataFrame) -> str:
-    """By task: mean accuracy over training and seeds, ours minus baseline, in percentage points."""
     others = unlike_paper(table)
     words = f"Mean accuracy over training, {differences(table, learned_tasks(table), others)}"
     return f"{words} *: another setting." if others else words
@@ -123,7 +121,6 @@ def by_task(table: pd.DataFrame, tasks: Iterable[str]) -> list[Verdict]:
 
 
 def _twice_as_fast(table: pd.DataFrame) -> Verdict:
-    """On ADD and on MANO."""
     others, pair = unlike_paper(table), ("add", "mano")
     verdicts = [absent(others[task], case=task) for task in pair if task in others]
     for task in pair:
@@ -370,7 +367,6 @@ def _write_in(figure: go.Figure, text: str, at: tuple[int, int]) -> None:
 
 
 def _mark_diverged(figure: go.Figure, rows: pd.DataFrame, at: tuple[int, int]) -> None:
-    """Write above a panel how many of its runs diverged."""
     counts = {str(method): diverged(part) for method, part in rows.groupby("method", sort=False)}
     words = [
         f'<span style="color:{colour(m)}">{count} of {runs}</span>' for m, (count, runs) in counts.items() if count

@@ -91,12 +91,10 @@ def lengths(table: pd.DataFrame) -> str:
 
 
 def widths(table: pd.DataFrame) -> str:
-    """The mean over the widths below a task's full one, as the claim has it."""
     return f"Below the full width, {differences(_smaller(table), learned_tasks(table))}"
 
 
 def _smaller(table: pd.DataFrame) -> pd.DataFrame:
-    """The widths below a task's full one."""
     return table[table["width"] < table.groupby("task")["width"].transform("max")]
 
 

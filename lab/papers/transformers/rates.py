@@ -116,7 +116,6 @@ def gains(table: pd.DataFrame, rows: pd.DataFrame) -> dict[str, Verdict]:
 
 
 def summary(table: pd.DataFrame) -> str:
-    """By task: the gain at the printed rate, and with each method at its best rate on `val`."""
     best, words = best_rates(table), []
     printed, tuned = (gains(table, rows) for rows in (at_printed(table), at_best(table)))
     for task in printed:

@@ -77,7 +77,6 @@ def by_size(table: pd.DataFrame) -> list[tuple[str, pd.DataFrame]]:
 
 
 def summary_accuracy(table: pd.DataFrame) -> str:
-    """By method: the range over sizes of its accuracy minus the baseline's, and at how many it is above."""
     gains = [accuracy_gains(rows, "method", BASELINE) for _, rows in by_size(table)]
     words = over_sizes({method: gain.effect for method, gain in one.items()} for one in gains)
     title = task_title(table["task"].iloc[0])
@@ -85,7 +84,6 @@ def summary_accuracy(table: pd.DataFrame) -> str:
 
 
 def summary_perplexity(table: pd.DataFrame) -> str:
-    """By method: the range over sizes of the baseline's training perplexity minus its own, and how often it is > 0."""
     means = [rows.groupby("method", sort=False)["perplexity"].mean() for _, rows in by_size(table)]
     words = over_sizes((one[BASELINE] - one.drop(BASELINE)).to_dict() for one in means)
     title = task_title(table["task"].iloc[0])
@@ -111,13 +109,11 @@ def over_sizes(sizes: Iterable[Mapping[str, float]]) -> str:
 
 
 def _better_at_each_size(table: pd.DataFrame) -> Verdict:
-    """Accuracy with the MLP function learned from zero minus the baseline's."""
     effects = [(size, accuracy_gains(rows, "method", BASELINE)) for size, rows in by_size(table)]
     return all_of(verdicts_of(MLP, effects, above=0.0, unit=POINTS))
 
 
 def _mlp_alone_is_best(table: pd.DataFrame) -> Verdict:
-    """Training perplexity with a learned attention, or with both learned, above that with the learned MLP alone."""
     verdicts = []
     for size, rows in by_size(table):
         effects = perplexity_changes(rows, "method", MLP)
@@ -127,7 +123,6 @@ def _mlp_alone_is_best(table: pd.DataFrame) -> Verdict:
 
 
 def _symmetrized_is_worse(table: pd.DataFrame) -> Verdict:
-    """Accuracy with the symmetrized function minus that with the original, in models of each size."""
     return all_of(better(rows, SYMMETRIZED, MLP, size, below=0.0) for size, rows in by_size(table))
 
 
@@ -193,7 +188,6 @@ def fig13(table: pd.DataFrame) -> go.Figure:
 
 
 def _draw_gains(figure: go.Figure, table: pd.DataFrame, gains: Callable, at: tuple[int, int], legend: bool) -> None:
-    """The gains of each method at each size, side by side."""
     effects = {size: gains(rows, "method", BASELINE) for size, rows in by_size(table)}
     methods = [method for method in methods_of(table) if method != BASELINE]
     for rank, method in enumerate(methods):

@@ -138,7 +138,6 @@ def _check(names: Sequence[str], searches: bool, batches: Sequence[int], canon: 
 
 
 def _words(table: pd.DataFrame, kind: str) -> list[str]:
-    """What is best, as lines."""
     if kind == "searches":
         return [f"best rate of the knots: {best_knot_rate(table):g}"]
     if kind == "sweep":

@@ -102,7 +102,6 @@ def early_and_last(losses: pd.DataFrame) -> tuple[pd.Series, pd.Series]:
 
 
 def summary_fig8(table: pd.DataFrame) -> str:
-    """By text: what the learned MLP function changes, with its interval, and which method's perplexity is lowest."""
     words = []
     for task, rows in table.groupby("task", sort=False):
         known, ours = perplexity_changes(rows, "method", BASELINE), ""
@@ -116,7 +115,6 @@ def summary_fig8(table: pd.DataFrame) -> str:
 
 
 def summary_fig9(table: pd.DataFrame) -> str:
-    """By task: perplexity with its own function, and with the others', against the baseline's."""
     words = []
     for task, rows in table.groupby("task", sort=False):
         known = perplexity_changes(rows, "architecture", BASELINE)
@@ -128,7 +126,6 @@ def summary_fig9(table: pd.DataFrame) -> str:
 
 
 def summary_fig15(table: pd.DataFrame) -> str:
-    """By text: how much lower the loss is, early and at the end."""
     words = []
     for task, rows in table.groupby("task", sort=False):
         losses = losses_by_method(rows)

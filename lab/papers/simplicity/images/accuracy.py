@@ -158,13 +158,11 @@ def _similar(table: pd.DataFrame) -> Verdict:
 
 
 def _better(table: pd.DataFrame, over: str) -> Verdict:
-    """In regression, functions learned from zero, on every set."""
     groups = _percent(table, REGRESSION)
     return _gains(table, groups, against(groups, FROM_ZERO, over), above=0.0)
 
 
 def _harder(table: pd.DataFrame) -> Verdict:
-    """Accuracy of ReLU in classification, less that in regression to the class id."""
     groups = {(mode, *kind): each for mode in TARGETS for kind, each in _percent(table, mode).items()}
     sets = [name for mode, name, method in groups if (mode, method) == (REGRESSION, RELU)]
     pairs = {TITLES[name]: ((CLASSIFICATION, name, RELU), (REGRESSION, name, RELU)) for name in sets}
@@ -208,7 +206,6 @@ FIG2 = (
 
 
 def _by_mode(table: pd.DataFrame) -> str:
-    """Classification: from the worst to the best method; regression: ReLU, and learned from zero."""
     words = []
     for mode, head in ((CLASSIFICATION, "all methods"), (REGRESSION, f"{RELU} and {FROM_ZERO}")):
         phrases = []
@@ -225,7 +222,6 @@ def _by_mode(table: pd.DataFrame) -> str:
 
 
 def _best_depths(table: pd.DataFrame) -> str:
-    """The number of hidden layers that is best on validation data, by method."""
     methods = [method for method in METHODS if (table["method"] == method).any()]
     words = []
     for (name, mode), rows in retained(table).groupby(["set", "mode"], sort=False):
@@ -235,7 +231,6 @@ def _best_depths(table: pd.DataFrame) -> str:
 
 
 def _all_accuracies(table: pd.DataFrame) -> str:
-    """Of every method on every set, with the number of hidden layers."""
     words = []
     for (name, mode), rows in retained(table).groupby(["set", "mode"], sort=False):
         depths = rows.groupby("method")["layers"].first()

@@ -73,7 +73,6 @@ def _percent(table: pd.DataFrame, method: str, stopped_for: str) -> dict[str, st
 
 
 def _accuracies(table: pd.DataFrame) -> str:
-    """Accuracy on either tile of each method, with early stopping where it is best for what the method is for."""
     words, names = [], names_of(table["task"].iloc[0])
     for spectral, rows in table.groupby("spectral", sort=False):
         phrases = []
@@ -91,7 +90,6 @@ def _accuracies(table: pd.DataFrame) -> str:
 
 
 def _summary(table: pd.DataFrame) -> str:
-    """Each function on its own tile, next to ReLU with the same early stopping."""
     phrases = []
     for tile, name in names_of(table["task"].iloc[0]).items():
         learned, relu = (_percent(table, method, FOR[tile])[tile] for method in (FOR[tile], RELU))
@@ -101,7 +99,6 @@ def _summary(table: pd.DataFrame) -> str:
 
 
 def _steering(table: pd.DataFrame) -> str:
-    """How far each function steers to its tile, with its interval, by kind of training."""
     words = []
     for spectral, rows in table.groupby("spectral", sort=False):
         names = names_of(table["task"].iloc[0])
@@ -204,7 +201,6 @@ def _draw_ends(figure: go.Figure, table: pd.DataFrame, at: Panel) -> None:
 
 
 def _draw_ways(figure: go.Figure, table: pd.DataFrame, at: Panel, names: dict[str, str], legend: bool) -> None:
-    """Accuracy on either tile over training."""
     for method in METHODS:
         rows = table[table["method"] == method]
         easy, hard = (100 * rows.pivot(index="step", columns="seed", values=tile) for tile in TILES)
@@ -224,7 +220,6 @@ def _draw_ways(figure: go.Figure, table: pd.DataFrame, at: Panel, names: dict[st
 def _draw_bound(
     figure: go.Figure, table: pd.DataFrame, tile: str, at: Panel, names: dict[str, str], legend: bool
 ) -> None:
-    """A straight line at the accuracy of models that were trained on one tile."""
     if not (table["method"] == ALONE[tile]).any():
         return
     value, (other,) = ends(table, ALONE[tile])[tile].mean(), set(TILES) - {tile}
@@ -236,7 +231,6 @@ def _draw_bound(
 
 
 def _draw_restarts(figure: go.Figure, rows: pd.DataFrame, method: str, at: Panel) -> None:
-    """What all restarts of a search found, the chosen one last."""
     chosen = rows["chosen"].astype(bool)
     for restart, curve in rows[~chosen].groupby("restart"):
         about = f"restart {restart}, {100 * curve['accuracy_val'].iloc[0]:.1f} % on validation data"
@@ -270,7 +264,6 @@ def _relu_correlation(rows: pd.DataFrame) -> str:
 
 
 def _name_axes(figure: go.Figure, names: dict[str, str]) -> None:
-    """Top: accuracies on both tiles; bottom: functions."""
     figure.update_xaxes(title_text=f"accuracy on {names['easy']} (%)", title_font_size=SIZE, row=1)
     figure.update_yaxes(title_text=f"on {names['hard']} (%)", row=1, col=1)
     figure.update_xaxes(title_text="input x", row=2)

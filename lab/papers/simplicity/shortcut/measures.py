@@ -287,7 +287,6 @@ def _raises_its_tile(table: pd.DataFrame) -> Verdict:
 
 
 def _steers(table: pd.DataFrame) -> Verdict:
-    """Each function towards its tile."""
     return all_of(
         Verdict(
             estimates.mean(steering(rows, tile), covers="seeds, of one search a tile"),

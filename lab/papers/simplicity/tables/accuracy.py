@@ -235,7 +235,6 @@ FIG20 = (
 
 
 def _summary(table: pd.DataFrame) -> str:
-    """Mean test accuracy by method, over tables and seeds."""
     best = table[table["chosen"].astype(bool)]
     means = 100 * best.groupby(["method", "table"], sort=False)["accuracy"].mean().groupby("method", sort=False).mean()
     text = ", ".join(f"{method} {means[method]:.1f} %" for method in means.sort_values().index)
@@ -299,7 +298,6 @@ def fig20(table: pd.DataFrame) -> go.Figure:
 
 
 def _panels(titles: Sequence[str], table: pd.DataFrame) -> go.Figure:
-    """A panel a title, a row a method."""
     methods = [method for method in METHODS if method in set(table["method"])]
     heads = [shortened(name, LONGEST_NAME) for name in titles]
     height = ROW * len(methods) + 14
@@ -312,7 +310,6 @@ def _panels(titles: Sequence[str], table: pd.DataFrame) -> go.Figure:
 
 
 def _draw(figure: go.Figure, table: pd.DataFrame, value: str, at: tuple[int, int], digits: str) -> None:
-    """The mean of each method, with its interval."""
     stats = over_seeds(table, "method", value)
     for method in [method for method in METHODS if method in stats.index]:
         mean, half, runs = stats.loc[method, ["mean", "half", "runs"]]

@@ -62,7 +62,6 @@ HOVER = (
 
 
 def _pairs(wide: pd.DataFrame, method: str) -> dict[str, tuple]:
-    """By table, a method and ReLU."""
     return {name: ((name, method), (name, RELU)) for name in wide.columns.unique("table")}
 
 
@@ -78,7 +77,6 @@ def _inputs_complex(table: pd.DataFrame) -> Verdict:
 
 
 def _inputs_most_often_best(table: pd.DataFrame) -> Verdict:
-    """Share of tables on which input functions make the best network."""
     means = chosen_means(table).mean().unstack("table").reindex(NETWORKS).dropna(axis=1)
     best = 100.0 * (means.idxmax() == IAFS)
     return Verdict(estimates.mean(best, "tables", "tables").cut(0, 100), above=ALMOST_ALL, unit="%")
@@ -151,7 +149,6 @@ FIG23 = Claim(
 
 
 def _complexity_summary(table: pd.DataFrame) -> str:
-    """Total variation of a table's most accurate networks over that of its chosen ReLU ones: the least, the most."""
     ratio = {}
     for name, rows in table[table["method"].isin(NETWORKS)].groupby("table", sort=False):
         best = rows.loc[rows.groupby("seed")["accuracy"].idxmax().dropna()]
@@ -163,7 +160,6 @@ def _complexity_summary(table: pd.DataFrame) -> str:
 
 
 def _fit_summary(table: pd.DataFrame) -> str:
-    """Accuracy in training and in testing of the chosen models, mean over tables."""
     best = table[table["chosen"].astype(bool)]
     means = 100 * best.groupby(["method", "table"], sort=False)[["accuracy_train", "accuracy"]].mean()
     means = means.groupby("method", sort=False).mean().sort_values("accuracy")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import cast
+from typing import Any, cast
 
 import numpy as np
 import pandas as pd
@@ -152,9 +152,10 @@ def _draw_functions(figure: go.Figure, rows: pd.DataFrame, family: str, at: Pane
         return  # every run diverged
     low, middle, high = (lines[name] for name in QUANTILES)
     ink = COLOURS[family]
-    look = {"fill": "toself", "mode": "none", "fillcolor": faded(ink, 0.25), "showlegend": False, "hoverinfo": "skip"}
+    look: dict[str, Any] = {"fill": "toself", "mode": "none", "fillcolor": faded(ink, 0.25)}
+    look |= {"name": "5th to 95th percentile", "showlegend": False, "hoverinfo": "skip", "row": at[0], "col": at[1]}
     x, y = np.concatenate([low.index, low.index[::-1]]), np.concatenate([high, low[::-1]])
-    figure.add_scatter(x=x, y=y, name="5th to 95th percentile", row=at[0], col=at[1], **look)
+    figure.add_scatter(x=x, y=y, **look)
     look = {"name": f"{FAMILIES[family]}, learned", "legendgroup": family, "showlegend": at[0] == 1}
     line(figure, middle.index, middle, ink, at, 2.2, hovertemplate="φ(%{x:.2f}) = %{y:.3f}", **look)
     if FIXED_LINE in lines:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -250,7 +250,7 @@ def _draw(figure: go.Figure, matrix: Matrix, row: int) -> None:
     dead = [task for task in values if task in matrix.unlearned]
     x, y = [task_title(t) for t in values.columns], [task_title(a) for a in values.index]
     z = values.assign(**dict.fromkeys(dead, np.nan)).to_numpy()
-    look = {"name": matrix.title, "coloraxis": "coloraxis", "xgap": 1, "ygap": 1, "hoverongaps": False}
+    look: dict[str, Any] = {"name": matrix.title, "coloraxis": "coloraxis", "xgap": 1, "ygap": 1, "hoverongaps": False}
     look |= {"customdata": [[[a, t, _interval(halves.loc[a, t])] for t in values.columns] for a in values.index]}
     hover = "optimized for %{y}, trained on %{x}: %{z:+.2f}%{customdata[2]} points<extra></extra>"
     figure.add_heatmap(x=x, y=y, z=z, hovertemplate=hover, **look, **at)
@@ -284,8 +284,8 @@ def _write(figure: go.Figure, cells: pd.DataFrame, row: int, dead: Sequence[str]
             for task, value in zip(rows["task"], rows["delta"], strict=True)
         ]
         x, y = ([task_title(name) for name in rows[name_of]] for name_of in ("task", "architecture"))
-        look = {"mode": "text", "textposition": f"{side} center", "textfont": {"size": size, "color": inks}}
-        look |= {"hoverinfo": "skip", "showlegend": False, "row": row, "col": 1}
+        look: dict[str, Any] = {"mode": "text", "textposition": f"{side} center", "hoverinfo": "skip"}
+        look |= {"textfont": {"size": size, "color": inks}, "showlegend": False, "row": row, "col": 1}
         figure.add_scatter(x=x, y=y, text=text, **look)
 
 

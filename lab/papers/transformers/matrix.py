@@ -132,10 +132,10 @@ def compare(ours: pd.DataFrame, paper: pd.DataFrame = PAPER, unlearned: Iterable
     here, there = square(both), square(both, "paper")
     ranks = agreement(both[["architecture", "task"]].assign(ours=both["delta"], theirs=both["paper"]))
     left = [task for task in here if task not in set(unlearned)]
-    on_diagonal = [len(best(side[left]) & {(task, task) for task in left}) for side in (here, there)]
+    ours_best, paper_best = (len(best(side[left]) & {(task, task) for task in left}) for side in (here, there))
     share = float(agree[known].mean()) if known.any() else float("nan")
-    correlation = (ranks.spearman, ranks.low, ranks.high)
-    return Comparison(len(both), int(known.sum()), share, *correlation, *on_diagonal, tasks=len(left))
+    rank = (ranks.spearman, ranks.low, ranks.high)
+    return Comparison(len(both), int(known.sum()), share, *rank, ours_best, paper_best, len(left))
 
 
 def common_cells(ours: pd.DataFrame, paper: pd.DataFrame = PAPER) -> pd.DataFrame:

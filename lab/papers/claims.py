@@ -187,8 +187,7 @@ def text_in_place_of(named: str, tasks: Collection[str]) -> Condition:
 
 
 def all_of(verdicts: Iterable[Verdict]) -> Verdict:
-    """Of a claim about every case: the case that fails most clearly, else one that is not measured, else the one
-    nearest to failing.
+    """Of a claim about every case: the one that fails most clearly, else one not measured, else the nearest to failing.
 
     >>> from lab.estimates import mean
     >>> cases = {"a": [1.0, 1.1, 1.2], "b": [-1.0, 0.0, 1.0]}
@@ -316,8 +315,7 @@ def _spearman(a: np.ndarray, b: np.ndarray) -> np.ndarray:
 
 
 def _resampled(cells: pd.DataFrame, names: list[str], rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray]:
-    """Positions of cells, drawn anew, (resamples, cells), and which of them are holes of the matrix; no resamples where
-    there are too few cells."""
+    """Positions of cells, drawn anew, (resamples, cells), and which are holes of the matrix; none of too few cells."""
     if len(cells) < FEWEST:
         drawn = np.zeros((0, len(cells)), int)
     elif len(names) < 2:

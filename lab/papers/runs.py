@@ -19,8 +19,7 @@ POINTS = "points"
 
 
 def per_seed(table: pd.DataFrame, kinds: str | list[str], value: str = "accuracy", scale: float = 100) -> pd.DataFrame:
-    """Means of `value` times `scale`, seeds × kinds; NaN for a diverged run: its first steps say nothing of the
-    others."""
+    """Means of `value` times `scale`, seeds × kinds; NaN for a diverged run, whose first steps say nothing."""
     values = scale * table[value].astype(float)
     if "diverged" in table:
         values = values.where(~table["diverged"].astype(bool))

@@ -127,8 +127,7 @@ def _sorted(table: pd.DataFrame, columns: list[str], **orders: Sequence[str]) ->
 
 
 def embedding(codes: np.ndarray, method: str = "tsne", perplexity: float | None = None) -> tuple[np.ndarray, float]:
-    """Points (examples, 2) of a map, and their trustworthiness; all in one place, without any, where codes are the
-    same."""
+    """Points (examples, 2) of a map, and their trustworthiness; all in one place, without any, of equal codes."""
     if same(codes):
         return np.zeros((len(codes), 2)), float("nan")
     result = embed(codes, method, SEED, perplexity)
@@ -136,8 +135,7 @@ def embedding(codes: np.ndarray, method: str = "tsne", perplexity: float | None 
 
 
 def same(codes: np.ndarray) -> bool:
-    """Whether codes differ by rounding alone: in the first layer of SRAVEN's models, a query is the same in all
-    problems, and so is its score with itself unless softmax compares it with others."""
+    """Whether codes differ by rounding alone, as in the first layer of SRAVEN's models, where queries are the same."""
     return bool(np.ptp(codes, axis=0).max() <= 1e-5 * np.abs(codes).max())
 
 

@@ -100,8 +100,7 @@ def _fewer_with_more_values(table: pd.DataFrame) -> Verdict:
 
 
 def _few_are_ambiguous(table: pd.DataFrame) -> Verdict:
-    """By the paper's words: another set of rules fits the context and gives another answer. At the number of values
-    that its models are trained with."""
+    """By the paper's words (other rules fit and give another answer), at the number of values of its models."""
     rows = table[(table["counting"] == WORDS) & (table["values"] == TRAINED_VALUES)]
     if rows.empty:
         return absent(f"no problems with {TRAINED_VALUES} values, counted by the paper's words")

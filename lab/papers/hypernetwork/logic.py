@@ -129,8 +129,7 @@ def _unseen_terms_fail(table: pd.DataFrame) -> Verdict:
 
 
 def _alike_on_seen(table: pd.DataFrame) -> Verdict:
-    """The distance of the best from the worst method in R² (mean over lengths, most held out) on trained functions,
-    less that on unseen combinations."""
+    """Best minus worst method in R² (over lengths, most held out) on trained functions, less that on unseen ones."""
     rows = best(table)
     rows = rows[rows["held_out"] == rows["held_out"].max()]
     test, unseen = (np.ptp(per_seed(rows, "method", f"r2_paper_{split}").to_numpy(), 1) for split in ("test", "ood"))

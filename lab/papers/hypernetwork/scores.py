@@ -36,8 +36,7 @@ def finals(runs: Labelled, by: str = "") -> pd.DataFrame:
 
 def choose(table: pd.DataFrame, by: str) -> pd.DataFrame:
     """The table with a column `chosen`: whether a run has the point of the grid (`POINT`) whose mean of `by` over seeds
-    is the highest, for its method and whatever else is varied. `by` is a score on `val`. A point of which a run
-    diverged has none.
+    is the highest, for its method and what else is varied. `by` is on `val`; a point of which a run diverged has none.
 
     >>> import pandas as pd
     >>> point = {"rate": [0.1, 0.1, 0.2, 0.2], "decay": 0.0, "warmup": 1}
@@ -69,8 +68,7 @@ def percent(share: float, sign: str = "") -> str:
 
 
 def solves_seen(table: pd.DataFrame, scale: str) -> str:
-    """Some method, with the fewest problems that the table has, solves what it has seen: else there is nothing that
-    could be lost on the way to unseen ones."""
+    """Some method, with the fewest problems, solves what it has seen: else nothing can be lost on the way to unseen."""
     table = best(table)
     fewest = table["problems"].min()
     share = 100 * float(table[table["problems"] == fewest].groupby("method")["accuracy_test"].mean().max())

@@ -86,8 +86,7 @@ def tanh(scale: str = "laptop", prefactor: float = 1.0, layers: int = 2, seed: i
 
 
 def origin(layers: dict[str, tuple[int, ...]], named: bool = True) -> Origin:
-    """Of entries that train perceptrons with these settings. layers: hidden ones, by scale. named: whether the paper
-    names the table of the figure."""
+    """layers: hidden ones, by scale. named: whether the paper names the table of the figure."""
 
     def numbers(scale: str) -> dict[str, tuple[object, str]]:
         spec = tanh(scale)
@@ -202,8 +201,7 @@ def path_points(table: TableSplit) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _correlated(table: pd.DataFrame) -> Verdict:
-    """Rank correlation over models (prefactors and layers, each the mean of its seeds). The paper does not say of which
-    output."""
+    """Over models (prefactors and layers, each the mean of its seeds). The paper does not say of which output."""
     verdicts = {}
     for output, rows in alive(table).groupby("output", sort=False):
         means = rows.groupby(["prefactor", "layers"])[["tv", "fourier"]].mean()

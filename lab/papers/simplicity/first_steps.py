@@ -114,8 +114,7 @@ def _ends(table: pd.DataFrame, method: str) -> dict[str, pd.Series]:
 
 
 def _sooner_everywhere(table: pd.DataFrame) -> Verdict:
-    """At every fraction and width where either method gets there: ratio of first steps; a run that does not counts with
-    its last step."""
+    """At every fraction and width where either method gets there; a run that does not counts with its last step."""
     verdicts, last = [], float(table["last"].max())
     for case, rows in _cells(table).items():
         slow, fast = (rows[method]["step"].fillna(np.inf) for method in METHODS)

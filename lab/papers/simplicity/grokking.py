@@ -47,8 +47,7 @@ def plan(scale: str, seeds: int, tasks: Sequence[Operation] = (ADDITION,)) -> li
 
 
 def faster(table: pd.DataFrame, level: float = LEVEL, **claimed) -> Verdict:
-    """How many times fewer steps models with the learned function need to a test accuracy than with ReLU; of several
-    tasks the one that speaks most against the claim."""
+    """How many times fewer steps models with the learned function need to a test accuracy than with ReLU."""
     verdicts = []
     for task, rows in table.groupby("task", sort=False):
         slow, fast = (rows[rows["method"] == method] for method in METHODS)
@@ -57,8 +56,7 @@ def faster(table: pd.DataFrame, level: float = LEVEL, **claimed) -> Verdict:
 
 
 def _about_ten_times(table: pd.DataFrame) -> Verdict:
-    """At every level of accuracy: a run with ReLU that never gets there counts with its last step, which makes it look
-    faster than it is."""
+    """A run with ReLU that never gets there counts with its last step, which makes it look faster than it is."""
     return on_every_reading(
         {name: faster(table, level, above=ABOUT, refuted_below=BELOW) for name, level in CONVERGED.items()}
     )

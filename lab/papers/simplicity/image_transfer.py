@@ -139,8 +139,7 @@ def _several_functions(table: pd.DataFrame, scale: str) -> str:
 
 
 def _together(table: pd.DataFrame) -> Verdict:
-    """Correlation of the gains over ReLU on two sets, over models: functions and numbers of layers, each the mean of
-    its seeds; of several pairs of sets the lowest."""
+    """Over models (functions and numbers of layers, each the mean of its seeds); of several pairs the lowest."""
     over = per_seed(table, ["target", "source", "layers"]).mean().unstack(["source", "layers"])
     rise = over.drop(columns=RELU, level="source") - over[RELU].reindex(columns=over.columns, level="layers")
     rise = rise.dropna(axis=1)

@@ -80,8 +80,7 @@ def _curves(table: pd.DataFrame) -> list[tuple[np.ndarray, np.ndarray, np.ndarra
 
 
 def restart_correlations(table: pd.DataFrame) -> np.ndarray:
-    """Correlation of the linear and the cubic function of each restart, over the knots of the former; NaN where one
-    never left zero, and so is like no other."""
+    """Of the linear and the cubic function of each restart, over the knots of the former; NaN where one is constant."""
     return np.array([_correlation(straight, cubic) for _, straight, cubic in _curves(table)])
 
 

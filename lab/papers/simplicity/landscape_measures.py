@@ -67,8 +67,7 @@ FINE = {
 
 
 def tables_of(scale: str, name: str) -> tuple[str, ...]:
-    """The paper's tables of an entry, or their samples, that belong to a scale; where there is none, its last one of
-    those that are not a sample."""
+    """The paper's tables of an entry, or their samples, at a scale; where there is none, its first whole table."""
     names, theirs = tables(model_scale(scale)), PAPER_TABLES[name]
     matches = [table for table in names if table.removesuffix("_sample") in theirs]
     whole = [table for table in names if not table.endswith("_sample")]
@@ -196,8 +195,7 @@ def _functions(run: Run) -> Iterator[dict]:
 
 
 def in_input_space(task: TableTask, f: Model, fine: Resolution, first: bool) -> Iterator[dict]:
-    """A function (N, D) → (N,) over planes of the input space, the same for all models of a table: through a random
-    training row along two random inputs (App. E.4)."""
+    """A function (N, D) → (N,) over planes through a random training row along two random inputs (App. E.4)."""
     inputs, rng, measured = task.split()["train"].inputs, np.random.default_rng(SEED), []
     for number in range(max(fine.planes, fine.slices)):
         row, dims = int(rng.integers(len(inputs))), tuple(rng.choice(task.inputs, 2, replace=False).tolist())

@@ -188,8 +188,7 @@ FIG24 = (
 
 
 def fig24(table: pd.DataFrame, columns: tuple[str, ...] = (*NETWORKS, TREES, NEIGHBOURS)) -> go.Figure:
-    """All tables below each other, a column a method; Figure 7, of one table, has no k-NN. table: as of
-    `landscape_measures.measure`."""
+    """All tables below each other, a column a method; Figure 7 has one table. table: as of `landscape_measures`."""
     names = list(table["table"].unique())
     slices = sorted(table.loc[table["part"] == "slice", "number"].unique())
     parts = [*ROWS, *(f"slice {number + 1}" for number in slices)]
@@ -340,8 +339,7 @@ def _numbers(table: pd.DataFrame) -> str:
 
 
 def _by_table(table: pd.DataFrame, methods: Sequence[str], *parts: str, named: bool = True) -> str:
-    """Means of one or two parts on each table, of the methods that have them; not named, a dash stands for one that
-    has none."""
+    """Means of one or two parts on each table by method; not named, a dash stands for one that has none."""
     words = []
     for name, rows in table.groupby("table", sort=False):
         means = rows.groupby(["method", "part"])["value"].mean().unstack().reindex(index=methods, columns=parts)

@@ -146,8 +146,7 @@ def scores(table: pd.DataFrame) -> pd.DataFrame:
 
 
 def _by_function(table: pd.DataFrame) -> pd.DataFrame:
-    """For each operation the score, in percent, with ReLU ("relu"), with the function of all ("every"), and the mean of
-    those of one operation ("specific")."""
+    """For each operation the score in percent: "relu", "every" (function of all), "specific" (mean of others)."""
     cells = scores(table)
     kind = cells["function"].map({RELU: "relu", EVERY: "every"}).fillna("specific")
     return (100 * cells["score"]).groupby([cells["task"], kind]).mean().unstack()

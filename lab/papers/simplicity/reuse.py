@@ -126,8 +126,7 @@ FIG21 = (
 
 
 def plot(table: pd.DataFrame) -> go.Figure:
-    """One row of panels a table, one column a number of hidden layers: test accuracy against width. table: as of
-    `measure`."""
+    """A row of panels a table, a column a number of hidden layers: accuracy against width. table: as of `measure`."""
     names, depths = list(table["table"].unique()), sorted(table["layers"].unique())
     panels = [(name, layers) for name in names for layers in depths]
     figure = grid([""] * len(panels), len(depths), height=170, gap=70, top=74, horizontal=22, share_y=True)

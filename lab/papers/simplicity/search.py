@@ -87,8 +87,7 @@ def _with_relu(scale: str, seeds: int, **labels) -> list[Planned]:
 
 
 def measure_restarts(runs: Sequence[tuple[dict, Run]]) -> pd.DataFrame:
-    """As `images.accuracy.accuracies`, with start and rate (of the knots) of a run's restart, and whether it was chosen
-    (on val, by the accuracy of another run)."""
+    """As `images.accuracy.accuracies`, with start, rate (of the knots) and chosen (on val) of a run's restart."""
     rows = []
     for labels, run in runs:
         row = ("", np.nan, False)
@@ -101,8 +100,7 @@ def measure_restarts(runs: Sequence[tuple[dict, Run]]) -> pd.DataFrame:
 
 
 def measure_interpolations(runs: Sequence[tuple[dict, Run]]) -> pd.DataFrame:
-    """As `images.accuracy.accuracies`, and relu: the correlation of a run's function with ReLU over its control points;
-    NaN of ReLU itself, and of a constant."""
+    """As `images.accuracy.accuracies`, and relu: the correlation of a run's function with ReLU; NaN of a constant."""
     correlations = []
     for labels, run in runs:
         chosen = next(one for one in restarts(episode_result(run)) if one["chosen"]) if labels["method"] != RELU else {}
@@ -202,8 +200,7 @@ def _restarts(table: pd.DataFrame) -> tuple[list[np.ndarray], np.ndarray]:
 
 
 def _average_gain(table: pd.DataFrame) -> Verdict:
-    """The mean over restarts over ReLU. Restarts differ by design, in start and rate: where there are several searches,
-    the mean over its restarts is one number of a search."""
+    """Restarts differ by design, in start and rate: of several searches, the mean over restarts is one number each."""
     each, base = _restarts(table)
     if "search" in table:
         rows = per_seed(table[table["method"] == LEARNED], ["search", "restart"])

@@ -69,8 +69,7 @@ def repeated(scale: str, task: Operation, number: int = 0) -> Grokking:
 
 
 def plan(scale: str, seeds: int) -> list[Planned]:
-    """Runs with ReLU and with the learned function on each version; labelled with the number of the search where there
-    are several. ReLU has number 0."""
+    """ReLU and the learned function on each version; of several searches with their number, which of ReLU is 0."""
     count = SEARCHES[scale]
     return [
         ({"task": task.name, "method": method} | ({"search": number} if count > 1 else {}), spec)
@@ -136,8 +135,7 @@ def _are_sines(functions: pd.DataFrame) -> Verdict:
 
 
 def _frequencies_vary(functions: pd.DataFrame) -> Verdict:
-    """The ratio of the frequencies of two versions, of functions that are like a sine, more than noise is; of versions
-    with two such functions at least."""
+    """The ratio of two versions' frequencies, of functions that are more like a sine than noise, at least two each."""
     waves = sines(functions)
     clear = waves[waves["excess"] > 0]
     groups = {
@@ -232,8 +230,7 @@ def _by_search(table: pd.DataFrame, functions: pd.DataFrame) -> go.Figure:
 def draw_function(
     figure: go.Figure, functions: pd.DataFrame, at: tuple[int, int], legend: bool, narrow: bool = False
 ) -> None:
-    """The chosen function, its inputs, the nearest sine and what that is. narrow: a panel of some 100 px, in which
-    that takes two lines, without the share of noise."""
+    """The chosen function, its inputs, the nearest sine and what that is. narrow: in a panel of some 100 px."""
     rows = functions[functions["chosen"].astype(bool)].sort_values("x")
     x, density = rows["x"].to_numpy(), np.nan_to_num(rows["density"].to_numpy(float))
     frequency, explained, noise = rows[["frequency", "explained", "noise"]].iloc[0]
@@ -291,8 +288,7 @@ def diverged_words(table: pd.DataFrame) -> str:
 
 
 def _summary(table: pd.DataFrame) -> str:
-    """Mean steps to `LEVEL` by version: with the learned function, of several searches the least and the largest, and
-    with ReLU. What is never reached is left out."""
+    """Of several searches the least and the largest; what is never reached is left out."""
     table, words = table if "search" in table else table.assign(search=0), []
     for task, rows in table.groupby("task", sort=False):
         means = rows.groupby(["method", "search"])[["seed", "step", "accuracy", "diverged"]].apply(

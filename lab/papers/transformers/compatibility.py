@@ -76,8 +76,7 @@ def unlearned(table: pd.DataFrame) -> frozenset[str]:
 
 
 def _learned_matrix(table: pd.DataFrame, part: str = "MLP") -> pd.DataFrame:
-    """The matrix of a part, of tasks that are learned, where the search of another has found nothing, in settings that
-    can be the paper's."""
+    """The matrix of a part, of tasks that are learned in settings that can be the paper's."""
     known = comparable(table)
     names = [task for task in PAPER if task in known]
     return square(delta(table[table["part"] == part])).reindex(index=names, columns=names)
@@ -98,8 +97,7 @@ def _own_before_others(table: pd.DataFrame) -> Verdict:
 
 
 def _transfer(table: pd.DataFrame) -> Verdict:
-    """The gain on one task at least of a function learned for another. The variance is pooled over the functions of a
-    task."""
+    """On one task at least, of a function learned for another; the variance is pooled over the functions of a task."""
     means, verdicts = per_seed(table[table["part"] == "MLP"], ["task", "architecture"]), []
     known = comparable(table)
     for task in known:

@@ -99,8 +99,6 @@ def plan_table5(scale: str, seeds: int) -> list[Planned]:
 
 
 def summary_table3(table: pd.DataFrame) -> str:
-    """Perplexity and accuracy of the baseline; what the learned function changes, and the design that changes most for
-    the better."""
     base = table[table["method"] == GELU]
     perplexities, accuracies = perplexity_changes(table, "method", GELU), accuracy_gains(table, "method", GELU)
 

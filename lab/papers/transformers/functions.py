@@ -97,9 +97,8 @@ def plan_fig12(scale: str, seeds: int) -> list[Planned]:
 
 
 def measure_fig12(runs: Labelled) -> pd.DataFrame:
-    """One row a run: task, method, degree, seed, accuracy (0 to 1, mean over training), last (at its end), diverged;
-    and of its function: rms_error, maximum_error (of a polynomial), mirror, shift, correlation (of a symmetrized one).
-    """
+    """One row a run: task, method, degree, seed, accuracy (0 to 1, mean over training), last (at the end), diverged,
+    rms_error, maximum_error (of a polynomial), mirror, shift, correlation (of a symmetrized function)."""
     facts = cache(_facts)  # one function serves all seeds
     scores = per_run(runs, lambda run: {"accuracy": float(run.accuracy.mean()), "last": float(run.accuracy[-1])})
     return scores.join(pd.DataFrame([facts(run.spec.model.mlp, run.store) for _, run in runs]))

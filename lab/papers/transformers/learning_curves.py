@@ -132,8 +132,7 @@ def _twice_as_fast(table: pd.DataFrame) -> Verdict:
 
 
 def _faster_on(table: pd.DataFrame, *tasks: str) -> Verdict:
-    """Mean accuracy over training, ours minus baseline, on each of the tasks, in the paper's setting; over searches,
-    where there are some."""
+    """Mean accuracy over training, ours minus baseline, on each of the tasks, in the paper's setting."""
     known, others = comparable(table), unlike_paper(table)
     dead = [absent(others.get(task, NOT_LEARNED), case=task) for task in tasks if task not in known]
     return all_of(by_task(table, [task for task in tasks if task in known]) + dead)

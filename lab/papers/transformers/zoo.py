@@ -51,8 +51,7 @@ def compared_runs(phi: Spline, search: SearchSpec, scale: str, seeds: int) -> tu
 
 
 def runs_with(phi: Spline, scale: str) -> Iterator[RunSpec]:
-    """For each task a run whose MLPs have what its search finds, as figures train it, and one with this function, as
-    `lab.train` does."""
+    """For each task a run with what its search finds, as figures train it, and one with this function."""
     for task in NAMES:
         base = setting(task, scale)
         yield base.runs(1, base.search(("mlp",)))[0]

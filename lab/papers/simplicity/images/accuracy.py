@@ -84,8 +84,7 @@ def accuracies(runs: Sequence[tuple[dict, Run]]) -> pd.DataFrame:
 
 
 def retained(table: pd.DataFrame) -> pd.DataFrame:
-    """The rows of the number of hidden layers that is best on validation data, for each set, mode and method
-    (App. E.2).
+    """The rows of the number of hidden layers that is best on `val`, for each set, mode and method (App. E.2).
 
     >>> import pandas as pd
     >>> both = {"set": "mnist", "mode": "regression", "method": "ReLU", "layers": [1, 2], "seed": 0}

@@ -42,8 +42,7 @@ def measure(runs: Sequence[tuple[dict, Run]], examples: int) -> pd.DataFrame:
 
 
 def _correlation(table: pd.DataFrame, name: str, mode: str) -> estimates.Estimate:
-    """Rank correlation of test accuracy and complexity over the models of a set: methods and numbers of layers, each
-    the mean of its seeds."""
+    """Of test accuracy and complexity over models (methods and numbers of layers, each the mean of its seeds)."""
     rows = alive(table[(table["set"] == name) & (table["mode"] == mode)])
     means = rows.groupby(["method", "layers"])[["tv", "accuracy"]].mean()
     return rank_correlation(means["tv"], means["accuracy"], "models")

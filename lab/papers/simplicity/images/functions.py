@@ -163,8 +163,7 @@ def _by_function(functions: pd.DataFrame, method: str, number: Number) -> pd.Dat
 
 
 def _turns(functions: pd.DataFrame, method: str, knots: int) -> pd.DataFrame:
-    """How far each function goes up and down, in multiples of its range, smoothed over an odd number of knots; it goes
-    on beyond its ends as it does in a network, constant."""
+    """`relative_variation`, smoothed over an odd number of knots; beyond its ends a function is constant."""
 
     def smoothed(x: np.ndarray, y: np.ndarray) -> float:
         padded = np.pad(y, knots // 2, mode="edge")
@@ -174,8 +173,7 @@ def _turns(functions: pd.DataFrame, method: str, knots: int) -> pd.DataFrame:
 
 
 def _detours(functions: pd.DataFrame, method: str) -> pd.DataFrame:
-    """How far each function goes up and down beyond its range, as it is, in multiples of the mean range of a restart's
-    two functions."""
+    """How far each goes up and down beyond its range, in multiples of the mean range of a restart's two functions."""
     ranges = _by_function(functions, method, lambda x, y: float(np.ptp(y)))
     ways = _by_function(functions, method, lambda x, y: float(np.abs(np.diff(y)).sum()))
     return (ways - ranges).div(ranges.mean(axis=1), axis=0)
@@ -204,8 +202,7 @@ def _left_relu(functions: pd.DataFrame, scale: str) -> str:
 
 
 def _like_gelu(functions: pd.DataFrame) -> Verdict:
-    """Nearer to GELU than to ReLU, of functions learned from ReLU for classification: at the inputs that the chosen one
-    of a set receives, and at all knots alike."""
+    """At the inputs that the chosen function of a set receives, and at all knots alike."""
     rows = functions[(functions["mode"] == CLASSIFICATION) & (functions["method"] == FROM_RELU)].sort_values("x")
     chosen = rows[rows["chosen"].astype(bool)]
     inputs = {name: one["density"].to_numpy(float) for name, one in chosen.groupby("set")}

@@ -59,8 +59,7 @@ _EPISODES: dict[str, Any] = {
 
 
 def _restarts(*pairs: tuple[float, int], knots: int = 51) -> dict[str, tuple[Restart, ...]]:
-    """Restarts by method, one for each rate of the knots and t. Layer-specific functions start from ReLU and from zero,
-    and the best ones are kept."""
+    """Restarts by method, one for each rate of the knots and t; of layer-specific functions the best ones are kept."""
     return {
         method: tuple(
             Restart(seed, rate, knots, window, start)
@@ -212,9 +211,8 @@ def origin(
     numbers: Callable[[str], dict[str, tuple[object, str]]] = _fields,
     data_scale: Callable[[str], str] = lambda scale: scale,
 ) -> Origin:
-    """Of the entries on image sets. names: of the paper's sets that the figure shows. numbers: of another setting.
-    data_scale: the scale whose data a scale trains on.
-    """
+    """names: of the paper's sets that the figure shows. numbers: of another setting. data_scale: the scale whose data a
+    scale trains on."""
 
     def known(scale: str) -> dict[str, datasets.Dataset]:
         """What stands for each of the sets that are here."""

@@ -264,8 +264,7 @@ def _gains(cases: dict[str, list[pd.Series]]) -> Verdict:
 
 
 def _ignores_hard(table: pd.DataFrame) -> Verdict:
-    """With ReLU: accuracy where only the hard tile tells the label, less chance. The seeds share a test split, whose
-    size limits what they can tell of chance."""
+    """Seeds share a test split, whose size limits what they can tell of chance."""
     verdicts = []
     for case, rows in _kinds(table[table["method"] == RELU]):
         right = estimates.mean_on_sample(stopped(rows, watched(RELU))["hard"], TEST_ROWS)
@@ -275,8 +274,7 @@ def _ignores_hard(table: pd.DataFrame) -> Verdict:
 
 
 def _raises_its_tile(table: pd.DataFrame) -> Verdict:
-    """Accuracy of each learned function where its tile alone tells the label, less that of ReLU with the same early
-    stopping; the less favourable tile."""
+    """Where the tile of each function alone tells the label, less ReLU with the same early stopping."""
     return _gains(
         {
             f"{tile} tile, {case}": [ends(rows, method, f"val_{tile}")[tile] for method in (FOR[tile], RELU)]
@@ -316,8 +314,7 @@ def _below_alone(table: pd.DataFrame) -> Verdict:
 
 
 def _simple_in_the_end(table: pd.DataFrame) -> Verdict:
-    """By how many points the function for the hard tile prefers the easy one more at the end of training than at early
-    stopping. The others go by the easy tile from the start."""
+    """By how many points the function for the hard tile prefers the easy one more at the end than at early stopping."""
     verdicts = []
     for case, rows in _kinds(table[table["method"] == FOR["hard"]]):
         early, late = (ends(part, FOR["hard"]) for part in (rows, rows[rows["step"] == rows["step"].max()]))

@@ -83,8 +83,7 @@ def _inputs_most_often_best(table: pd.DataFrame) -> Verdict:
 
 
 def _better_more_complex(table: pd.DataFrame) -> Verdict:
-    """Rank correlation over tables: what input functions gain over ReLU, and by how many times they raise the total
-    variation."""
+    """What input functions gain over ReLU, and by how many times they raise the total variation; over tables."""
     accuracy, tv = (chosen_means(table, value).mean().unstack("table") for value in ("accuracy", "tv"))
     gain, more = accuracy.loc[IAFS] - accuracy.loc[RELU], tv.loc[IAFS] / tv.loc[RELU]
     known = gain.notna() & more.notna()
@@ -92,8 +91,7 @@ def _better_more_complex(table: pd.DataFrame) -> Verdict:
 
 
 def _peaks_differ(table: pd.DataFrame) -> Verdict:
-    """By how many doublings the total variation of the best network is above that of ReLU on one table more than on
-    another. The best on `val`, for each seed."""
+    """Of the network that is best on `val`, over ReLU's total variation, in doublings; on one table against another."""
     rows = table[table["method"].isin(NETWORKS) & ~table["diverged"].astype(bool) & table["accuracy_val"].notna()]
     if rows.empty:
         return absent("every run diverged")
@@ -168,8 +166,7 @@ def _fit_summary(table: pd.DataFrame) -> str:
 
 
 def marks(table: pd.DataFrame, x: str = "tv", x_title: str = "total variation<br>(of probabilities)") -> go.Figure:
-    """One panel per table: complexity (or accuracy in training, "training") and test accuracy of all models. table: as
-    `measure` gives it."""
+    """One panel per table: complexity (or "training" accuracy) and test accuracy of models. table: see `measure`."""
     starts = table["start"].map({"zero": FROM_ZERO, "relu": FROM_RELU})
     kind = table["method"].where(table["method"] != LEARNED, starts)
     table = table.assign(kind=kind, percent=100 * table["accuracy"], training=100 * table["accuracy_train"])

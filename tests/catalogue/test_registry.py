@@ -72,7 +72,7 @@ def test_only_the_paper_that_is_asked_for_is_imported():
     script = "import sys; from lab.catalogue.registry import entry; entry('hypernetwork/fig2b'); print(*sys.modules)"
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
     loaded = {module for module in done.stdout.split() if module.startswith("lab.papers.")}
-    assert "lab.papers.hypernetwork.origin" in loaded
+    assert "lab.papers.hypernetwork.settings" in loaded
     assert not any(module.startswith("lab.papers.simplicity") for module in loaded)
 
 

@@ -12,8 +12,7 @@ from torch import Tensor, nn
 
 from lab.models.small_language import ACTIVATIONS, SmallLanguageModel, Stacked, learned
 from lab.nonlinearity.learnable import bases, knots
-from lab.papers.activations.origin import origin
-from lab.papers.activations.settings import FAMILIES, FIXED, KANS, METHODS, NAMES, SEEDS, TITLES, plan
+from lab.papers.activations.settings import FAMILIES, FIXED, KANS, METHODS, NAMES, SEEDS, TITLES, origin, plan
 from lab.papers.activations.small_models import COLOURS
 from lab.papers.entry import Entry
 from lab.papers.tables import Labelled, alive

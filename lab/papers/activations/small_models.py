@@ -18,7 +18,6 @@ from lab.data.datasets import MissingError
 from lab.data.sentence_sets import PHENOMENA
 from lab.data.sentences import pairs
 from lab.estimates import mean
-from lab.papers.activations.origin import origin
 from lab.papers.activations.settings import (
     EACH,
     FAMILIES,
@@ -29,6 +28,7 @@ from lab.papers.activations.settings import (
     SEEDS,
     TITLES,
     YEAR,
+    origin,
     plan,
     scale_of,
 )

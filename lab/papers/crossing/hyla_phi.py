@@ -17,7 +17,7 @@ from lab.models.hyper import method
 from lab.papers.claims import Claim, Verdict, all_of
 from lab.papers.entry import Entry, Planned
 from lab.papers.hypernetwork import settings
-from lab.papers.hypernetwork.origin import origin
+from lab.papers.hypernetwork.settings import origin
 from lab.papers.origin import SILENT, Field, Origin
 from lab.papers.runs import POINTS, per_seed
 from lab.papers.tables import Labelled, learned_functions, of_one_search, per_run
@@ -165,22 +165,14 @@ def plot(table: pd.DataFrame, functions: pd.DataFrame) -> go.Figure:
 
 
 _SIZE = {"logic": {"tokens": "task.length"}, "sraven": {"features": "task.features"}}
-_NUMBERS = {  # name → where a run has it
-    "layers": "model.layers",
-    "heads": "model.heads",
-    "width": "model.width",
-    "key width": "model.key_width",
-    "MLP width": "model.mlp_width",
-    "steps": "recipe.steps",
-    "batch": "recipe.batch",
-    "peak rate": "recipe.rate",
-}
+_NUMBERS = ("layers", "heads", "width", "key width", "MLP width", "steps", "batch")
 
 
 def _facts(scale: str) -> Iterator[Field | str]:
     for task, size in _SIZE.items():
         ours, theirs = base(task, scale), base(task, "paper")
-        for name, where in (size | _NUMBERS).items():
+        places = size | {name: settings.PLACES[name] for name in _NUMBERS} | {"peak rate": "recipe.rate"}
+        for name, where in places.items():
             source = "hypernetwork paper, Table A3"
             yield Field(name, attrgetter(where)(ours), attrgetter(where)(theirs), source, task=task)
     for name, value in (("M", MODELS[scale]), ("knots", KNOTS), ("peak rate of the knots", RATE)):

@@ -14,9 +14,8 @@ import pandas as pd
 from lab.models.hyper import METHODS
 from lab.papers.claims import Claim, Verdict, all_of
 from lab.papers.entry import Entry, Planned
-from lab.papers.hypernetwork.origin import origin
 from lab.papers.hypernetwork.scores import best, finals, paired
-from lab.papers.hypernetwork.settings import FEWER, GUESSES, POINT, logic, sraven
+from lab.papers.hypernetwork.settings import FEWER, GUESSES, POINT, logic, origin, sraven
 from lab.papers.origin import Origin
 from lab.papers.runs import per_seed
 from lab.papers.tables import Labelled

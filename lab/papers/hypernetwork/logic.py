@@ -16,9 +16,8 @@ from lab import estimates
 from lab.papers.claims import Claim, Verdict, absent, all_of
 from lab.papers.entry import Entry, Planned
 from lab.papers.hypernetwork.ablations import PRINTED
-from lab.papers.hypernetwork.origin import origin
 from lab.papers.hypernetwork.scores import best, finals, hyla_before, paired, percent
-from lab.papers.hypernetwork.settings import FIGURE_METHODS, FRACTIONS, LENGTHS, SEEDS, logic
+from lab.papers.hypernetwork.settings import FIGURE_METHODS, FRACTIONS, LENGTHS, SEEDS, logic, origin
 from lab.papers.runs import POINTS, per_seed
 from lab.plots import go
 from lab.plots.caption import counted, interval_note, set_reading

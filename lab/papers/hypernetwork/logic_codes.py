@@ -15,9 +15,8 @@ from lab.papers.claims import Claim
 from lab.papers.entry import Entry, Planned
 from lab.papers.hypernetwork import logic
 from lab.papers.hypernetwork.codes import MAPS, Labels, by_layer, decodable, decoded, fresh, mapped, maps_summary
-from lab.papers.hypernetwork.origin import origin
 from lab.papers.hypernetwork.scores import best_runs
-from lab.papers.hypernetwork.settings import ONE, READ, READ_HELD_OUT, SEEDS, read_length
+from lab.papers.hypernetwork.settings import ONE, READ, READ_HELD_OUT, SEEDS, origin, read_length
 from lab.papers.tables import Labelled
 from lab.plots import latent_codes
 from lab.run import Run

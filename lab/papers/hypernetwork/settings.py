@@ -7,11 +7,14 @@ machinery.
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import product
+from operator import attrgetter
 
 from lab.errors import ArgumentError
 from lab.models.hyper import method
+from lab.papers.origin import Field, Origin
 from lab.scale import SCALES, check_scale
 from lab.spec import AdamWCosine, HyperModel, RunSpec, as_printed, replace
 from lab.tasks import Logic, Sraven
@@ -180,3 +183,55 @@ GUESSES = (
     " its layers",
     "every combination held out has parts that training has seen; test examples are fresh",
 )
+
+
+TABLE_A3, CODE = "paper, Table A3", "reference code; the paper does not say"
+_ONE_POINT = "one learning rate, weight decay and warm-up for all methods; the paper picks them from a grid for each"
+_TASKS = {"logic": ("variables", "terms", "length", "held_out"), "sraven": ("features", "values", "held_out")}
+PLACES = {  # name → where a setting has it
+    "layers": "model.layers",
+    "heads": "model.heads",
+    "width": "model.width",
+    "key width": "model.key_width",
+    "MLP width": "model.mlp_width",
+    "steps": "recipe.steps",
+    "batch": "recipe.batch",
+    "betas": "recipe.betas",
+    "examples an evaluation": "recipe.examples",
+}
+_OF_CODE = ("steps", "betas", "examples an evaluation")
+_GRID = {  # name → the point of a setting, and the grid that the paper picks it from
+    "peak rate": ("recipe.rate", "rates"),
+    "weight decay": ("recipe.decay", "decays"),
+    "warm-up steps": ("recipe.warmup", "warmups"),
+}
+
+
+def origin(task: str, varied: Sequence[str] = ()) -> Origin:
+    """Where these settings come from. There is no file of data.
+
+    task: "logic" or "sraven". varied: what the entry's own axes and lines vary, and so does not belong to its setting.
+    """
+
+    def facts(scale: str) -> Iterator[Field | str]:
+        yield from (field for field in _fields(task, scale) if field.name not in varied)
+        if scale != "paper":
+            yield _ONE_POINT
+
+    source = {"name": task, "from": "generated afresh by lab.tasks from each run's seed"}
+    return Origin(lambda scale: [source], facts, GUESSES)
+
+
+def _fields(task: str, scale: str) -> Iterator[Field]:
+    ours, theirs = ((logic if task == "logic" else sraven)(one) for one in (scale, "paper"))
+    for name, where in ({name.replace("_", " "): f"task.{name}" for name in _TASKS[task]} | PLACES).items():
+        source = CODE if name in _OF_CODE else TABLE_A3
+        yield Field(name, attrgetter(where)(ours), attrgetter(where)(theirs), source, task=task)
+    for name, (where, grid) in _GRID.items():
+        choice = list(getattr(theirs, grid))
+        value = choice if scale == "paper" else attrgetter(where)(ours)
+        swept = "sweep on val at laptop scale" if name == "peak rate" and scale == "laptop" else ""
+        if value in choice:
+            yield Field(name, value, value, f"{TABLE_A3}: one point of its grid", swept, task=task)
+        else:
+            yield Field(name, value, choice, TABLE_A3, swept, task=task)

@@ -17,9 +17,8 @@ import pandas as pd
 from lab import estimates
 from lab.papers.claims import Claim, Verdict, all_of
 from lab.papers.entry import Entry, Planned
-from lab.papers.hypernetwork.origin import origin
 from lab.papers.hypernetwork.scores import SOLVED, best, finals, hyla_before, paired, percent, solves_seen, two_features
-from lab.papers.hypernetwork.settings import FEWER, FIGURE_METHODS, PROBLEMS, SEEDS, sraven
+from lab.papers.hypernetwork.settings import FEWER, FIGURE_METHODS, PROBLEMS, SEEDS, origin, sraven
 from lab.papers.runs import POINTS, per_seed
 from lab.plots import go
 from lab.plots.caption import interval_note, set_reading

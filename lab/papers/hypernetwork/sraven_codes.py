@@ -16,9 +16,8 @@ from lab import estimates
 from lab.papers.claims import Claim, Verdict, all_of
 from lab.papers.entry import Entry, Planned
 from lab.papers.hypernetwork import codes, sraven
-from lab.papers.hypernetwork.origin import origin
 from lab.papers.hypernetwork.scores import best_runs, paired, percent, two_features
-from lab.papers.hypernetwork.settings import ONE, PROBLEMS, SEEDS
+from lab.papers.hypernetwork.settings import ONE, PROBLEMS, SEEDS, origin
 from lab.papers.runs import per_seed
 from lab.papers.tables import Labelled
 from lab.plots import latent_codes, similarity

@@ -15,6 +15,6 @@ MODULES = (
     "compatibility",
     "texts",
     "sizes",
-    "designs",
+    "language",
     "fineweb",
 )

@@ -1,20 +1,40 @@
-"""What figures of language models share: perplexity of training, scores on held-out text, and their differences."""
+"""Language models in the transformers paper (Section 4, Appendix D): what their figures measure and compare, and Tables
+3 and 5: designs of the literature in the place of GELU and of softmax; functions learned with one model or several.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import partial
-from math import log
+from math import log, nan
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from lab.estimates import Estimate, compare
-from lab.papers.claims import Claim, Verdict, absent, text_in_place_of
-from lab.papers.runs import compare_one
+from lab.papers.claims import Claim, Verdict, absent, all_of, text_in_place_of
+from lab.papers.entry import Entry, Planned
+from lab.papers.runs import POINTS, compare_one
 from lab.papers.tables import Labelled, alive
-from lab.papers.transformers.settings import ATTENTION, BOTH, FROM_GELU, MLP, PAPER_TEXTS, STORIES, Setting
+from lab.papers.transformers.origin import stories_origin
+from lab.papers.transformers.settings import (
+    ATTENTION,
+    BOTH,
+    FROM_GELU,
+    MLP,
+    PAPER_TEXTS,
+    STORIES,
+    STORY_NAMES,
+    TEXT_SEEDS,
+    Setting,
+    deeper,
+    on_stories,
+)
+from lab.plots import comparison, go
+from lab.plots.caption import counted, set_reading, signed
+from lab.plots.style import GREY
 from lab.run import Run
 from lab.spec import Learned, replace
 from lab.statistics import LEVEL
@@ -116,4 +136,222 @@ claim_on_stories = partial(
     Claim,
     decides="TinyStories at the paper's settings; a GPU",
     stands_in=text_in_place_of("TinyStories", [STORIES["paper"]]),
+)
+
+
+GELU, GLU, GLU_OURS = "GELU", "GLU/Swish", "GLU/ours"
+ALONE, TOGETHER = "ours, M = 1", "ours, M = 6"
+M = {ALONE: 1, TOGETHER: 6}  # models of stage I, in Table 5
+TABLE_5 = {  # printed training perplexity, and accuracy in %, by layers
+    2: {"Linear": (1.78, 59.9), GELU: (1.58, 63.7), ALONE: (1.59, 63.8), TOGETHER: (1.57, 64.3)},
+    4: {"Linear": (1.73, 60.8), GELU: (1.53, 65.1), ALONE: (1.53, 65.3), TOGETHER: (1.52, 65.4)},
+}
+
+
+@dataclass(frozen=True)
+class Design:
+    """One column of Table 3.
+
+    changes: to the baseline's model. learned: its MLP's function is searched for. perplexity, accuracy: printed
+    (training; % on validation data), NaN where the columns of the printed table cannot be told apart.
+    """
+
+    name: str
+    changes: dict[str, Any] = field(default_factory=dict)
+    learned: bool = False
+    perplexity: float = nan
+    accuracy: float = nan
+
+
+# The printed table has 13 numbers in a row for 14 designs. The first eight are those of the text and of Table 5; which
+# five of the other six the rest belong to is not to be seen, and none is guessed.
+DESIGNS = (
+    Design("Linear", {"mlp": "identity"}, perplexity=1.78, accuracy=59.9),
+    Design(GELU, perplexity=1.58, accuracy=63.7),
+    Design(MLP, learned=True, perplexity=1.57, accuracy=64.4),
+    Design(GLU, {"mlp": "silu", "gated": True}, perplexity=1.59, accuracy=63.7),
+    Design(GLU_OURS, {"gated": True}, learned=True, perplexity=1.58, accuracy=64.0),
+    Design("ReLU", {"mlp": "relu"}, perplexity=1.60, accuracy=63.5),
+    Design("ReLU²", {"mlp": "relu2"}, perplexity=1.60, accuracy=63.6),
+    Design("TanH", {"mlp": "tanh"}, perplexity=1.71, accuracy=61.2),
+    Design("Sinc", {"mlp": "sinc"}),
+    Design("Gaussian", {"mlp": "gaussian"}),
+    Design("P1", {"weighting": "p1"}),
+    Design("P3", {"weighting": "p3"}),
+    Design("adaptive softmax", {"weighting": "adaptive"}),
+    Design("NormSoftmax", {"weighting": "norm"}),
+)
+
+
+def plan_table3(scale: str, seeds: int) -> list[Planned]:
+    """Each design, with a search where its function is learned."""
+    base, runs = on_stories(scale), []
+    for design in DESIGNS:
+        setting = replace(base, model=replace(base.model, **design.changes))
+        learned: dict[str, Any] = {"mlp": Learned(setting.search())} if design.learned else {}
+        labels = {"task": base.task_name, "method": design.name}
+        runs += [(labels, spec) for spec in setting.runs(seeds, **learned)]
+    return runs
+
+
+def plan_table5(scale: str, seeds: int) -> list[Planned]:
+    """Two depths: a linear MLP, GELU, a function of one model, a function of several."""
+    runs = []
+    for base in (on_stories(scale), deeper(scale)):
+        parts: dict[str, Any] = {method: Learned(replace(base.search(), models=models)) for method, models in M.items()}
+        for method, part in (parts | {"Linear": "identity", GELU: "gelu"}).items():
+            labels = {"task": base.task_name, "method": method, "layers": base.model.layers}
+            runs += [(labels, run) for run in base.runs(seeds, mlp=part)]
+    return runs
+
+
+def summary_table3(table: pd.DataFrame) -> str:
+    base = table[table["method"] == GELU]
+    perplexities, accuracies = perplexity_changes(table, "method", GELU), accuracy_gains(table, "method", GELU)
+
+    def numbers(name: str) -> str:
+        return f"{name} {signed(perplexities[name].effect)} %, {signed(accuracies[name].effect)} points"
+
+    best = min(perplexities, key=lambda name: perplexities[name].effect)
+    return (
+        f"GELU: training perplexity {base['perplexity'].mean():.2f} (paper 1.58), accuracy"
+        f" {100 * base['accuracy'].mean():.1f} % (paper 63.7). Against it: {numbers(MLP)} (paper −0.6 %, +0.7 points);"
+        f" the lowest perplexity has {numbers(best)}."
+    )
+
+
+def summary_table5(table: pd.DataFrame) -> str:
+    words = []
+    for layers, rows in table.groupby("layers", sort=False):
+        gains = accuracy_gains(rows, "method", GELU)
+        text = ", ".join(f"{method} {signed(gain.effect, 2)}" for method, gain in gains.items())
+        words.append(f"{counted(layers, 'layer')}: {text}")
+    said = f"Held-out accuracy minus that with GELU, in percentage points. {'; '.join(words)}."
+    levels = table[table["method"] == GELU].groupby("layers")["perplexity"].mean()
+    if len(levels) > 1 and levels.iloc[-1] > levels.iloc[0]:
+        few, many = levels.index[0], levels.index[-1]
+        said += f" GELU is worse with {many} layers (perplexity {levels[many]:.2f}; {levels[few]:.2f} with {few})."
+    return said
+
+
+def better(table: pd.DataFrame, ours: str, other: str, case: str = "", **claimed) -> Verdict:
+    """Accuracy of one method minus another's. claimed: as of `Verdict`; above 0 by default."""
+    known = {name: [100 * one for one in values] for name, values in groups(table, "method", "accuracy").items()}
+    return difference(known, ours, other, POINTS, case, **(claimed or {"above": 0.0}))
+
+
+def _best(table: pd.DataFrame) -> Verdict:
+    others = [design for design in table["method"].unique() if design not in (MLP, GLU_OURS)]
+    return all_of(better(table, MLP, other, other) for other in others)
+
+
+def _several_are_better(table: pd.DataFrame) -> Verdict:
+    effects = [(f"{n} layers", accuracy_gains(rows, "method", ALONE)) for n, rows in table.groupby("layers")]
+    return all_of(verdicts_of(TOGETHER, effects, above=0.0, unit=POINTS))
+
+
+TABLE3 = (
+    claim_on_stories("best", "None of the designs of the literature works better than ours", _best),
+    claim_on_stories(
+        "glu", "The learned function improves gated linear units, too", lambda table: better(table, GLU_OURS, GLU)
+    ),
+)
+TABLE5 = (
+    claim_on_stories("several", "Functions learned with several models are better than with one", _several_are_better),
+)
+
+
+def table3(table: pd.DataFrame) -> go.Figure:
+    """One row a design: how its perplexity and its accuracy differ from GELU's; beside them the printed difference."""
+    perplexities, accuracies = perplexity_changes(table, "method", GELU), accuracy_gains(table, "method", GELU)
+    printed = {design.name: design for design in DESIGNS}
+    names, base = [name for name in printed if name in perplexities], printed[GELU]
+    left = [_beside(name, perplexities[name], 100 * (printed[name].perplexity / base.perplexity - 1)) for name in names]
+    right = [_beside(name, accuracies[name], printed[name].accuracy - base.accuracy) for name in names]
+    figure = _comparison(left, right, 118)
+    set_reading(
+        figure,
+        f"Left: lower is better; right: higher. {spread(table)}",
+        "The paper's numbers are of TinyStories; where its table has lost its borders, none stands here.",
+    )
+    return figure
+
+
+def table5(table: pd.DataFrame) -> go.Figure:
+    """One row a depth and method: differences from GELU, ours beside the printed ones."""
+    left, right = [], []
+    for layers, rows in table.groupby("layers", sort=False):
+        printed = TABLE_5.get(int(layers), {})
+        perplexity, accuracy = printed.get(GELU, (nan, nan))
+        gains = accuracy_gains(rows, "method", GELU)
+        for method, change in perplexity_changes(rows, "method", GELU).items():
+            theirs = printed.get(method, (nan, nan))
+            name = f"{counted(layers, 'layer')}, {method}"
+            left.append(_beside(name, change, 100 * (theirs[0] / perplexity - 1)))
+            right.append(_beside(name, gains[method], theirs[1] - accuracy))
+    figure = _comparison(left, right, 150)
+    words = f"Left: lower is better; right: higher. {spread(table)} The paper's numbers are of TinyStories."
+    set_reading(figure, words)
+    return figure
+
+
+def _beside(name: str, ours: Estimate, paper: float) -> dict:
+    low, high = ours.interval(LEVEL)
+    return {"name": name, "mean": ours.effect, "error": (high - low) / 2, "paper": paper, "paper_error": nan}
+
+
+def _comparison(perplexities: Sequence[dict], accuracies: Sequence[dict], left: int) -> go.Figure:
+    """Differences from GELU, ours beside the printed ones. left: px for names."""
+    panels = [("training perplexity", pd.DataFrame(perplexities)), ("held-out accuracy", pd.DataFrame(accuracies))]
+    figure = comparison.rows(panels, [_ends(rows) for _, rows in panels], left=left)
+    for column, unit in ((1, "%"), (2, "% points")):
+        figure.update_xaxes(title_text=f"against GELU ({unit})", row=1, col=column)
+        figure.add_vline(x=0, line={"color": GREY, "width": 1.2}, row=1, col=column)
+    return figure
+
+
+def _ends(rows: pd.DataFrame) -> tuple[float, float]:
+    """An axis around all marks and whiskers, and zero."""
+    error = rows["error"].fillna(0)
+    marks = pd.concat([rows["mean"] - error, rows["mean"] + error, rows["paper"]])
+    low, high = min(0.0, marks.min()), max(0.0, marks.max())
+    pad = 0.06 * (high - low) or 1.0
+    return low - pad, high + pad
+
+
+ENTRIES = (
+    Entry(
+        "transformers/table3",
+        "4.1",
+        "Designs of the literature in the place of GELU and of softmax",
+        "Training perplexity, and accuracy on held-out text in the second half of the context, against GELU with"
+        " softmax; printed numbers are of TinyStories",
+        "none of them works better than the learned function; it improves gated linear units as well",
+        tasks=STORY_NAMES,
+        plan=plan_table3,
+        measure=final,
+        plot=table3,
+        summary=summary_table3,
+        claims=TABLE3,
+        origin=stories_origin(),
+        seeds=TEXT_SEEDS,
+        minutes={"smoke": 0.5, "laptop": 15, "paper": 400},
+    ),
+    Entry(
+        "transformers/table5",
+        "D",
+        "One model or several in stage I",
+        "Training perplexity and held-out accuracy against GELU, with functions learned with one model (M = 1) and with"
+        f" {M[TOGETHER]}; printed numbers are of TinyStories",
+        "functions learned with several models are slightly better",
+        tasks=STORY_NAMES,
+        plan=plan_table5,
+        measure=final,
+        plot=table5,
+        summary=summary_table5,
+        claims=TABLE5,
+        origin=stories_origin(deep=True),
+        seeds=TEXT_SEEDS,
+        minutes={"smoke": 0.5, "laptop": 18, "paper": 800},
+    ),
 )

@@ -15,9 +15,9 @@ from lab.papers.claims import Claim, Verdict, all_of
 from lab.papers.entry import Entry, Planned
 from lab.papers.runs import POINTS
 from lab.papers.tables import learned_functions
-from lab.papers.transformers.designs import better
 from lab.papers.transformers.language import (
     accuracy_gains,
+    better,
     changes,
     claim_on_stories,
     final,

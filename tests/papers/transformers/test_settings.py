@@ -7,8 +7,8 @@ from lab import tasks
 from lab.catalogue.registry import entries
 from lab.errors import ArgumentError
 from lab.models.transformer import Transformer
-from lab.papers.hypernetwork import settings as hyper_settings
-from lab.papers.hypernetwork.origin import origin as hyper_origin
+from lab.papers.hypernetwork import settings
+from lab.papers.hypernetwork.settings import origin as hyper_origin
 from lab.papers.transformers.origin import origin
 from lab.papers.transformers.settings import CHEAP, setting
 from lab.papers.transformers.sweep import RATES, SEARCHED, best, best_choice, best_knot_rate
@@ -82,7 +82,7 @@ def test_every_number_has_a_source(name, scale):
 @pytest.mark.parametrize("scale", COMMON)
 @pytest.mark.parametrize("task", ["logic", "sraven"])
 def test_every_number_of_the_hypernetwork_paper_has_a_source(task, scale):
-    its, base = hyper_origin(task), getattr(hyper_settings, task)(scale)
+    its, base = hyper_origin(task), getattr(settings, task)(scale)
     found = {label.split(": ")[1]: fact for label, fact in its.hyperparameters(scale).items()}
     assert found["steps"]["value"] == base.recipe.steps and found["width"]["value"] == base.model.width
     rate = list(base.rates) if scale == "paper" else base.recipe.rate

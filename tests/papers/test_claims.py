@@ -25,7 +25,7 @@ from lab.papers.claims import (
 from lab.papers.runs import per_seed, speed_up
 from lab.papers.simplicity.shortcut.measures import _steers, steering
 from lab.papers.transformers import matrix
-from lab.papers.transformers.claims import comparable, unlike_paper
+from lab.papers.transformers.matrix import comparable, unlike_paper
 from lab.papers.transformers.settings import printed
 from tests.papers.activations import planted as planted_activations
 from tests.papers.crossing import planted as planted_crossing

@@ -14,7 +14,7 @@ from lab.papers.entry import Entry, Planned
 from lab.papers.origin import SILENT, Field, Origin
 from lab.papers.runs import POINTS, gains, per_seed
 from lab.papers.tables import Labelled, learned_functions, of_one_search
-from lab.papers.transformers.claims import NOT_LEARNED, learned_tasks
+from lab.papers.transformers.matrix import NOT_LEARNED, learned_tasks
 from lab.papers.transformers.origin import origin as algorithmic
 from lab.papers.transformers.rates import over_training
 from lab.papers.transformers.settings import BASELINE, MLP, setting

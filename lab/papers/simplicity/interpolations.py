@@ -1,8 +1,11 @@
-"""Functions that the search of the simplicity paper learns with different interpolations (Appendix D, Figure 15)."""
+"""Appendix D of the simplicity paper: variants of its search, their settings at each scale, and the functions that it
+learns with different interpolations (Figure 15). Models are those of `lab.papers.simplicity.images.settings`.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import fields
 from typing import Any
 
 import numpy as np
@@ -11,26 +14,125 @@ import pandas as pd
 from lab import estimates
 from lab.papers.claims import Claim, Verdict
 from lab.papers.entry import Entry, Planned
+from lab.papers.origin import Origin
+from lab.papers.simplicity.images.settings import REGRESSION, RELU, TITLES, Setting, images, present
+from lab.papers.simplicity.images.settings import origin as image_origin
 from lab.papers.simplicity.origin import episode_result, restarts
-from lab.papers.simplicity.search_settings import (
-    DRAWN_SEARCHES,
-    INTERPOLATIONS,
-    LINEAR,
-    STARTS,
-    ablated,
-    learned,
-    notes,
-    origin,
-    searches_of,
-)
+from lab.papers.simplicity.settings import KNOT_RATES, both_starts
 from lab.plots import go
 from lab.plots.caption import counted, set_reading, true_minus
 from lab.plots.lines import line
 from lab.plots.panels import grid, place
 from lab.plots.style import BLUE, GREY, SIZE
 from lab.run import Run
-from lab.scale import SCALES
+from lab.scale import SCALES, model_scale
+from lab.spec import EpisodeSpec, InterpolatedSpec, Learned, RunSpec, replace
 from lab.training.inner_task import FINE
+
+SET, LAYERS = "fashion_mnist", 1  # App. D
+SEEDS = {"smoke": 2, "laptop": 6, "overnight": 10, "paper": 10}  # App. D: 10
+# Each with restarts of its own: what a search happens to find varies more than what seeds make of it.
+SEARCHES = {"smoke": 1, "laptop": 1, "overnight": 10, "paper": 1}
+DRAWN_SEARCHES = SEARCHES | {"overnight": 30}  # Figure 15, which trains next to nothing with what they find
+# Seeds with ReLU for one with a learned function: its spread is known from these alone, that of functions from all.
+RELU_TIMES = {"smoke": 1, "laptop": 1, "overnight": 4, "paper": 1}
+LINEAR = "linear"
+INTERPOLATIONS = {"nearest": "nearest neighbor", "linear": "linear", "cubic": "cubic spline"}
+STARTS = {"relu": "from ReLU", "zero": "from zero"}
+ABLATED = f"{TITLES[SET]} as {REGRESSION}"
+_MOST = {"smoke": 2, "laptop": 80, "overnight": 160, "paper": 400}  # episodes
+
+
+def setting(scale: str) -> Setting:
+    """The models of App. D: a night has more searches and seeds of a laptop's."""
+    return images(model_scale(scale), SET, REGRESSION)
+
+
+def search(scale: str, interpolation: str = LINEAR, objective: str = "val", number: int = 0) -> EpisodeSpec:
+    """A search for the function of models with one hidden layer, from ReLU and from zero, as in App. C.
+
+    interpolation: "linear", or one of `lab.training.inner_task`. objective: of the knots, "val", "train" or "test".
+    number: of several searches; their restarts have other seeds.
+
+    >>> search("laptop", "cubic").interpolation, [r.start for r in search("laptop", objective="train").restarts]
+    ('cubic', ['relu', 'relu', 'zero', 'zero'])
+    """
+    of = model_scale(scale)
+    spec = with_depth(setting(scale).base, of, LAYERS, KNOT_RATES[of], number, objective=objective)
+    if interpolation == LINEAR:
+        return spec
+    same = {field.name: getattr(spec, field.name) for field in fields(spec)}
+    return InterpolatedSpec(**same, interpolation=interpolation)
+
+
+def searches_of(
+    scale: str, interpolation: str = LINEAR, objective: str = "val", searches: Mapping[str, int] = SEARCHES
+) -> list[tuple[dict, EpisodeSpec]]:
+    """The searches of a kind; where there are several, each with its number as a label."""
+    each = [search(scale, interpolation, objective, number) for number in range(searches[scale])]
+    return [({"search": number} if len(each) > 1 else {}, one) for number, one in enumerate(each)]
+
+
+def with_depth(
+    base: EpisodeSpec, scale: str, layers: int, rates: Sequence[float], number: int = 0, **changes
+) -> EpisodeSpec:
+    """A search of the image figures with another depth, and restarts from ReLU and from zero at each of the rates."""
+    model, restarts = replace(base.model, layers=layers), both_starts(scale, rates, number)
+    return replace(base, model=model, restarts=restarts, episodes=min(base.episodes, _MOST[scale]), **changes)
+
+
+def relu(scale: str, seeds: int) -> list[RunSpec]:
+    """Models of App. D with ReLU."""
+    return setting(scale).runs(RELU, LAYERS, seeds)
+
+
+def learned(scale: str, seeds: int, spec: EpisodeSpec, restart: int | None = None) -> list[RunSpec]:
+    """The same with the function that a search finds, or one of its restarts."""
+    phi = Learned(spec, "phi" if restart is None else f"phi@{restart}")
+    return [replace(run, model=replace(run.model, phi=phi)) for run in relu(scale, seeds)]
+
+
+def notes(scale: str, *more: str, searches: Mapping[str, int] = SEARCHES) -> list[str]:
+    """What captions say of the searches, and more."""
+    number = searches[scale]
+    times = "once, by the restarts of one search" if number == 1 else f"by {number} searches, each with restarts"
+    return [f"functions are learned {times}; seeds are those of the models that are trained with them", *more]
+
+
+def origin(
+    names: tuple[str, ...] = (SET,),
+    search: Callable[[str], EpisodeSpec] = search,
+    data_scale: Callable[[str], str] = model_scale,  # a night has more searches and seeds of a laptop's models
+    sources: tuple[str, str] = ("paper, App. D", "paper, Table 1"),
+) -> Origin:
+    """Of entries that train with these settings, or with those of App. E.3. sources: of the depth and the number of
+    restarts of a search."""
+
+    def numbers(scale: str) -> dict[str, tuple[object, str]]:
+        of = data_scale(scale)
+        one, spec = images(of, names[0], REGRESSION), search(scale)
+        rates = sorted({images(of, name, REGRESSION).recipe.rate for name in present(of, names)})
+        recipe, guess = one.recipe, "guess, the paper does not say"
+        return {
+            "width": (one.model.width, guess),
+            "optimizer": (recipe.optimizer, guess),
+            "rate": (rates, "sweep with ReLU on val at laptop scale"),
+            "batch": (recipe.batch, "paper, App. E.1"),
+            "steps": (recipe.steps, guess),
+            "weights averaged over the last steps": (recipe.average, "paper, App. E.1"),
+            "search: hidden layers": (spec.model.layers, sources[0]),
+            "search: width": (spec.model.width, "guess; the paper has small widths"),
+            "search: batch": (spec.inner.batch, "paper, App. E.1"),
+            "search: episodes a set": (spec.episodes, guess),
+            "search: most inner steps": (spec.inner.steps, guess),
+            "search: inner steps differentiated": (spec.restarts[0].window, "paper, App. C: typically 5"),
+            "search: knots": (spec.restarts[0].knots, "paper, App. C: typically 50, on [-5, 5]"),
+            "search: restarts": (len(spec.restarts), sources[1]),
+            "search: rates of knots": (sorted({one.rate for one in spec.restarts}), "paper, App. C: .01 to .2"),
+        }
+
+    return image_origin(names, numbers, data_scale)
+
 
 DRAWN = 3  # of several searches
 IDENTICAL, OTHERS = 0.9, 0.8  # correlation of functions above which they are "nearly identical", and below which not
@@ -189,7 +291,7 @@ ENTRIES = (
         "simplicity/fig15",
         "D",
         "Functions learned with different interpolations",
-        f"What the searches of Table 2 found for {ablated()}: values at control points, with steps, straight lines or a"
+        f"What the searches of Table 2 found for {ABLATED}: values at control points, with steps, straight lines or a"
         " cubic spline between them",
         "the linear and cubic ones are nearly identical",
         plan=plan,
@@ -200,7 +302,7 @@ ENTRIES = (
         claims=FIG15,
         seeds=dict.fromkeys(SCALES, 1),
         minutes={"smoke": 0.1, "laptop": 3, "overnight": 20, "paper": 120},
-        tasks=(ablated(),),
+        tasks=(ABLATED,),
         origin=origin(),
     ),
 )

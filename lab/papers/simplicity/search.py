@@ -20,22 +20,24 @@ from lab.papers.entry import Entry, Planned
 from lab.papers.runs import POINTS, compare_one, per_seed
 from lab.papers.simplicity import interpolations
 from lab.papers.simplicity.images.accuracy import accuracies, images_tested
-from lab.papers.simplicity.interpolations import INTERPOLATED, NEAR_RELU, relu_correlation
-from lab.papers.simplicity.origin import episode_result, restarts
-from lab.papers.simplicity.search_settings import (
+from lab.papers.simplicity.interpolations import (
+    ABLATED,
+    INTERPOLATED,
     INTERPOLATIONS,
     LINEAR,
+    NEAR_RELU,
     RELU_TIMES,
     SEARCHES,
     SEEDS,
     STARTS,
-    ablated,
     learned,
     notes,
     origin,
     relu,
+    relu_correlation,
     searches_of,
 )
+from lab.papers.simplicity.origin import episode_result, restarts
 from lab.papers.simplicity.settings import LEARNED, RELU
 from lab.plots import comparison, go
 from lab.plots.caption import set_reading
@@ -316,9 +318,9 @@ def _table_notes(scale: str, *more: str) -> list[str]:
     return notes(scale, *more) + ([f"ReLU has {times} times as many seeds"] if times > 1 else [])
 
 
-_SHARED: dict[str, Any] = {"tasks": (ablated(),), "origin": origin()}
+_SHARED: dict[str, Any] = {"tasks": (ABLATED,), "origin": origin()}
 _TABLE: dict[str, Any] = _SHARED | {"summary": _summary, "printed": printed, "seeds": SEEDS}
-_ACCURACY = f"Test accuracy of networks with one hidden layer on {ablated()}"
+_ACCURACY = f"Test accuracy of networks with one hidden layer on {ABLATED}"
 ENTRIES = (
     Entry(
         "simplicity/table1",

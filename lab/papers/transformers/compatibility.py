@@ -16,8 +16,19 @@ from lab.papers.entry import Entry, Planned
 from lab.papers.runs import POINTS, gains, per_seed
 from lab.papers.tables import Labelled, curves
 from lab.papers.transformers import matrix
-from lab.papers.transformers.claims import NOT_LEARNED, comparable, over_tasks, unlike_paper
-from lab.papers.transformers.matrix import PAPER, PAPER_SOURCE, best, clear, compare, delta, square
+from lab.papers.transformers.matrix import (
+    NOT_LEARNED,
+    PAPER,
+    PAPER_SOURCE,
+    best,
+    clear,
+    comparable,
+    compare,
+    delta,
+    over_tasks,
+    square,
+    unlike_paper,
+)
 from lab.papers.transformers.origin import origin
 from lab.papers.transformers.settings import ATTENTION_GUESS, BASELINE, setting
 from lab.plots import go, make_subplots

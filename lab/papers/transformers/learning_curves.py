@@ -16,7 +16,7 @@ from lab.papers.claims import Claim, Verdict, absent, all_of, any_of
 from lab.papers.entry import Entry, Planned
 from lab.papers.runs import POINTS, gains, per_seed, speed_up
 from lab.papers.tables import curves
-from lab.papers.transformers.claims import NOT_LEARNED, comparable, gain, learned_tasks, over_tasks, unlike_paper
+from lab.papers.transformers.matrix import NOT_LEARNED, comparable, gain, learned_tasks, over_tasks, unlike_paper
 from lab.papers.transformers.origin import origin
 from lab.papers.transformers.settings import ATTENTION_GUESS, BASELINE, BOTH, MLP, setting
 from lab.plots import go

@@ -13,7 +13,6 @@ from lab.papers.claims import Claim, Verdict, any_of
 from lab.papers.entry import Entry, Planned
 from lab.papers.runs import POINTS, compare_one, per_seed
 from lab.papers.tables import Labelled, final
-from lab.papers.transformers.claims import learned_tasks
 from lab.papers.transformers.learning_curves import (
     COVERS,
     FLOOR,
@@ -23,6 +22,7 @@ from lab.papers.transformers.learning_curves import (
     diverged_sentence,
     draw_floor,
 )
+from lab.papers.transformers.matrix import learned_tasks
 from lab.papers.transformers.origin import origin
 from lab.papers.transformers.settings import SEARCHED_TO, TRAINED_TO, setting
 from lab.plots import go

@@ -17,7 +17,7 @@ from lab.papers.entry import Entry, Planned
 from lab.papers.runs import POINTS
 from lab.papers.tables import Labelled, at_best_rates
 from lab.papers.tables import best_rates as best_of
-from lab.papers.transformers.claims import gain
+from lab.papers.transformers.matrix import gain
 from lab.papers.transformers.origin import origin
 from lab.papers.transformers.settings import BASELINE, MLP, printed_rate, setting
 from lab.papers.transformers.sweep import SEEDS

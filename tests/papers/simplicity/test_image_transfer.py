@@ -12,8 +12,8 @@ from lab.catalogue.registry import entry
 from lab.catalogue.shipped import shipped_results
 from lab.kinds import check_run as check_rows
 from lab.papers.simplicity import image_transfer
+from lab.papers.simplicity.image_transfer import ALL, DEEP, shared_search
 from lab.papers.simplicity.images.settings import REGRESSION, RELU, images, present
-from lab.papers.simplicity.search_settings import ALL, DEEP, shared_search
 from lab.run import Run
 from lab.scale import COMMON
 from lab.spec import Learned, replace

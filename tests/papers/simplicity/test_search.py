@@ -13,8 +13,8 @@ from lab.catalogue.registry import entry
 from lab.estimates import ALIKE
 from lab.kinds import check_run as check_rows
 from lab.papers.simplicity.images.settings import RELU
+from lab.papers.simplicity.interpolations import SEARCHES, relu, search, setting
 from lab.papers.simplicity.search import TABLE3, means, printed
-from lab.papers.simplicity.search_settings import SEARCHES, relu, search, setting
 from lab.papers.simplicity.settings import LEARNED
 from lab.run import Run
 from lab.scale import COMMON

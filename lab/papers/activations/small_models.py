@@ -18,20 +18,8 @@ from lab.data.datasets import MissingError
 from lab.data.sentence_sets import PHENOMENA
 from lab.data.sentences import pairs
 from lab.estimates import mean
-from lab.papers.activations.settings import (
-    EACH,
-    FAMILIES,
-    FIXED,
-    KANS,
-    METHODS,
-    NAMES,
-    SEEDS,
-    TITLES,
-    YEAR,
-    origin,
-    plan,
-    scale_of,
-)
+from lab.papers.activations import settings
+from lab.papers.activations.settings import FAMILIES, FIXED, KANS, METHODS, SEEDS, TITLES, origin, plan, scale_of
 from lab.papers.claims import Claim, Verdict, absent, all_of
 from lab.papers.entry import Entry
 from lab.papers.runs import gains
@@ -102,12 +90,12 @@ def _scores(run: Run) -> dict[str, float]:
 def _blimp(run: Run) -> dict[str, float]:
     names = ("blimp", "ties", *PHENOMENA)
     try:
-        chosen = [] if run.diverged else pairs(EACH[scale_of(run.spec.task)])
+        chosen = [] if run.diverged else pairs(settings.EACH[scale_of(run.spec.task)])
     except MissingError:  # BLiMP is not shipped: the figure says so
         chosen = []
     if not chosen:
         return dict.fromkeys(names, nan) | {"pairs": 0}
-    result = minimal_pairs(run.model(), reader_of(run.spec.task), chosen, YEAR)
+    result = minimal_pairs(run.model(), reader_of(run.spec.task), chosen, settings.YEAR)
     numbers = (result.mean, result.tied.mean(1), *(result.phenomena[name] for name in PHENOMENA))
     return {name: 100 * float(value[0]) for name, value in zip(names, numbers, strict=True)} | {"pairs": len(chosen)}
 
@@ -344,7 +332,7 @@ ENTRIES = (
         plan=lambda scale, seeds: plan(scale, seeds, METHODS[scale]),
         measure=scores,
         plot=table1,
-        tasks=NAMES,
+        tasks=settings.NAMES,
         summary=summary,
         seeds=SEEDS,
         claims=CLAIMS,

@@ -14,18 +14,9 @@ from torch import Tensor, nn
 
 from lab.models.baselines import Baseline
 from lab.papers.entry import Planned
+from lab.papers.simplicity.tables import settings
 from lab.papers.simplicity.tables.accuracy import BASELINES, baseline, checkpoint_accuracies, is_chosen
-from lab.papers.simplicity.tables.settings import (
-    LEARNED,
-    NETWORKS,
-    PREFACTORS,
-    START,
-    STARTS,
-    TANH,
-    TRIES,
-    network,
-    tables,
-)
+from lab.papers.simplicity.tables.settings import LEARNED, NETWORKS, START, STARTS, TANH, network, tables
 from lab.probes import Loss, Variation, landscape
 from lab.probes.calling import Model, alignment, slice_2d
 from lab.probes.weights import Double
@@ -79,7 +70,7 @@ def plan(scale: str, seeds: int, names: Sequence[str]) -> list[Planned]:
     planned, like = [], model_scale(scale)
     for table in names:
         for method in NETWORKS:
-            for prefactor in PREFACTORS[like] if method == TANH else (1.0,):
+            for prefactor in settings.PREFACTORS[like] if method == TANH else (1.0,):
                 spec = network(scale, table, method, DEPTH, START if method == LEARNED else STARTS[0], prefactor)
                 recipe = replace(spec.recipe, trajectory=max(1, spec.recipe.steps // CHECKPOINTS[like]))
                 labels = {"table": table, "method": method, "start": "", "layers": DEPTH, "prefactor": prefactor}
@@ -109,7 +100,7 @@ def measure(runs: Sequence[tuple[dict, Run]]) -> pd.DataFrame:
             rows += [columns | row for row in of_network(run, fine)]
     for table, scale in dict.fromkeys((labels["table"], labels["scale"]) for labels, _ in runs):
         for method, kind in BASELINES.items():
-            model = baseline(table, kind, TRIES[scale])
+            model = baseline(table, kind, settings.TRIES[scale])
             columns = {"table": table, "method": method, "prefactor": 1.0, "seed": 0}
             rows.append(columns | as_row("accuracy", value=model.accuracy(model.task.split()["test"])))
             rows += [columns | row for row in in_input_space(model.task, _of_class_1(model), fine, first=True)]

@@ -21,19 +21,9 @@ from lab.papers.entry import Entry
 from lab.papers.runs import compare_one, gains, ratios
 from lab.papers.simplicity.complexity import SATURATES, of_probabilities
 from lab.papers.simplicity.landscape_measures import DEPTH, FINE, PAPER_TABLES, RADIUS, measure, plan, tables_of
+from lab.papers.simplicity.tables import settings
 from lab.papers.simplicity.tables.accuracy import LONGER_SEARCHES
-from lab.papers.simplicity.tables.settings import (
-    IAFS,
-    LEARNED,
-    NEIGHBOURS,
-    NETWORKS,
-    RELU,
-    SEEDS,
-    START,
-    TANH,
-    TREES,
-    origin,
-)
+from lab.papers.simplicity.tables.settings import IAFS, LEARNED, NEIGHBOURS, NETWORKS, RELU, TANH, TREES, origin
 from lab.plots import go
 from lab.plots.caption import set_reading
 from lab.plots.lines import line
@@ -368,7 +358,8 @@ def _notes(scale: str) -> list[str]:
     fine = FINE[scale]
     reach = ", ".join(f"{radius:g}" for radius in (*fine.radii, RADIUS))
     return [
-        f"all networks have {DEPTH} hidden layers; α is chosen on val; hidden functions were learned from {START}",
+        f"all networks have {DEPTH} hidden layers; α is chosen on val; hidden functions were learned from"
+        f" {settings.START}",
         f"landscapes of {fine.grid} × {fine.grid} networks (paper 50 × 50), loss on {fine.rows:,} training rows,"
         f" complexity on {fine.paths} paths of {fine.samples} points (paper 200 of 100), of probabilities, {SATURATES}",
         f"the random plane has directions normalized by neuron, and reaches {reach} lengths of the weights (the paper"
@@ -402,7 +393,7 @@ ENTRIES = (
         "complexity rises in training, most with input functions, and is higher still around the solution; those have"
         " boundaries along axes, as trees",
         plot=partial(fig24, columns=(*NETWORKS, TREES)),
-        seeds=SEEDS,
+        seeds=settings.SEEDS,
         minutes={"smoke": 0.2, "laptop": 3, "overnight": 8, "paper": 60},
         **_of_tables("simplicity/fig7"),
     ),
@@ -414,7 +405,7 @@ ENTRIES = (
         "the observations are similar across data sets",
         plot=fig24,
         claims=FIG24,
-        seeds=SEEDS | {"overnight": 12},
+        seeds=settings.SEEDS | {"overnight": 12},
         minutes={"smoke": 0.2, "laptop": 6, "overnight": 20, "paper": 180},
         **_of_tables("simplicity/fig24"),
     ),

@@ -13,20 +13,9 @@ from lab import estimates
 from lab.papers.claims import Claim, Verdict, absent, all_of
 from lab.papers.entry import Entry, Planned
 from lab.papers.runs import POINTS, gains_on_rows
+from lab.papers.simplicity.tables import settings
 from lab.papers.simplicity.tables.accuracy import MORE_SEEDS, checkpoint_accuracies
-from lab.papers.simplicity.tables.settings import (
-    LAYERS,
-    LEARNED,
-    OF_INPUTS,
-    RELU,
-    SEEDS,
-    START,
-    WIDTHS,
-    network,
-    origin,
-    rows_tested,
-    tables,
-)
+from lab.papers.simplicity.tables.settings import LAYERS, LEARNED, RELU, SEEDS, START, WIDTHS, network, origin, tables
 from lab.papers.tables import Labelled, per_run
 from lab.plots import go
 from lab.plots.caption import set_reading, signed
@@ -82,7 +71,7 @@ def _gains(table: pd.DataFrame, first: bool, fewer: bool) -> list[Verdict]:
             of_depth = part.loc[layers, method] if fewer else part[method].groupby("seed").mean()
             groups[name, method] = of_depth.to_numpy(float)
     pairs = {name: ((name, LEARNED), (name, RELU)) for name in names}
-    return gains_on_rows(groups, pairs, {name: rows_tested(name) for name in names}, above=0.0, unit=POINTS)
+    return gains_on_rows(groups, pairs, {name: settings.rows_tested(name) for name in names}, above=0.0, unit=POINTS)
 
 
 def _often_fewer_layers(table: pd.DataFrame) -> Verdict:
@@ -175,7 +164,7 @@ def _notes(scale: str) -> list[str]:
     return [note] if scale == "paper" else [note, fewer]
 
 
-_WITHOUT = ("width", "values of α", "settings tried for k-NN and trees", *OF_INPUTS)
+_WITHOUT = ("width", "values of α", "settings tried for k-NN and trees", *settings.OF_INPUTS)
 _SHARED: dict[str, Any] = {"measure": measure, "plot": plot, "seeds": SEEDS, "summary": _summary, "notes": _notes}
 _WHAT = (
     "against the width of the network, with ReLU and with the function that was learned for the table in a network of"

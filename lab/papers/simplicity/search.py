@@ -20,23 +20,7 @@ from lab.papers.entry import Entry, Planned
 from lab.papers.runs import POINTS, compare_one, per_seed
 from lab.papers.simplicity import interpolations
 from lab.papers.simplicity.images.accuracy import accuracies, images_tested
-from lab.papers.simplicity.interpolations import (
-    ABLATED,
-    INTERPOLATED,
-    INTERPOLATIONS,
-    LINEAR,
-    NEAR_RELU,
-    RELU_TIMES,
-    SEARCHES,
-    SEEDS,
-    STARTS,
-    learned,
-    notes,
-    origin,
-    relu,
-    relu_correlation,
-    searches_of,
-)
+from lab.papers.simplicity.interpolations import LINEAR, RELU_TIMES, SEARCHES, learned, notes, origin, relu, searches_of
 from lab.papers.simplicity.origin import episode_result, restarts
 from lab.papers.simplicity.settings import LEARNED, RELU
 from lab.plots import comparison, go
@@ -58,7 +42,7 @@ PRINTED = {
     "test": (56.9, 0.5),
 }
 NAMES = {RELU: RELU, AVERAGE: "learned, average<br>over restarts", BEST: "learned,<br>best restart"}
-NAMES |= {kind: f"learned,<br>{words}" for kind, words in (INTERPOLATIONS | OBJECTIVES).items()}
+NAMES |= {kind: f"learned,<br>{words}" for kind, words in (interpolations.INTERPOLATIONS | OBJECTIVES).items()}
 NEAR, FAR = 1.0, 2.0  # points within which two kinds of runs do equally well, and beyond which they do not
 SIMILAR = 2.0  # times, within which two standard deviations are "quite similar"
 
@@ -106,7 +90,7 @@ def measure_interpolations(runs: Sequence[tuple[dict, Run]]) -> pd.DataFrame:
     correlations = []
     for labels, run in runs:
         chosen = next(one for one in restarts(episode_result(run)) if one["chosen"]) if labels["method"] != RELU else {}
-        correlations.append(relu_correlation(chosen["x"], chosen["value"]) if chosen else np.nan)
+        correlations.append(interpolations.relu_correlation(chosen["x"], chosen["value"]) if chosen else np.nan)
     return accuracies(runs).assign(relu=np.round(correlations, 6))
 
 
@@ -125,7 +109,7 @@ def means(table: pd.DataFrame) -> pd.DataFrame:
     if "restart" in table:
         for number, part in runs.groupby("restart"):
             start, rate = part["start"].iloc[0], part["rate"].iloc[0]
-            name = f"restart {number + 1}<br>({STARTS.get(start, start)}, rate {rate:g})"
+            name = f"restart {number + 1}<br>({interpolations.STARTS.get(start, start)}, rate {rate:g})"
             rows.append((f"restart {number}", name, part, (np.nan, np.nan)))
     entries = []
     for key, name, part, (paper, error) in rows:
@@ -167,7 +151,8 @@ def left_start(method: str) -> Callable[[pd.DataFrame, str], str]:
         rows = table[table["method"] == method]
         if "relu" not in rows or not len(rows):
             return ""
-        stayed = (rows.groupby("search")["relu"].first() if "search" in table else rows["relu"].iloc[:1]) > NEAR_RELU
+        functions = rows.groupby("search")["relu"].first() if "search" in table else rows["relu"].iloc[:1]
+        stayed = functions > interpolations.NEAR_RELU
         number = f"of all {len(stayed)} searches with" if len(stayed) > 1 else "of the search with"
         return f"the function {number} {method} interpolation is the ReLU it started from" if stayed.all() else ""
 
@@ -318,9 +303,9 @@ def _table_notes(scale: str, *more: str) -> list[str]:
     return notes(scale, *more) + ([f"ReLU has {times} times as many seeds"] if times > 1 else [])
 
 
-_SHARED: dict[str, Any] = {"tasks": (ABLATED,), "origin": origin()}
-_TABLE: dict[str, Any] = _SHARED | {"summary": _summary, "printed": printed, "seeds": SEEDS}
-_ACCURACY = f"Test accuracy of networks with one hidden layer on {ABLATED}"
+_SHARED: dict[str, Any] = {"tasks": (interpolations.ABLATED,), "origin": origin()}
+_TABLE: dict[str, Any] = _SHARED | {"summary": _summary, "printed": printed, "seeds": interpolations.SEEDS}
+_ACCURACY = f"Test accuracy of networks with one hidden layer on {interpolations.ABLATED}"
 ENTRIES = (
     Entry(
         "simplicity/table1",
@@ -349,7 +334,7 @@ ENTRIES = (
         plan=lambda scale, seeds: _with_relu(scale, seeds) + interpolations.plan(scale, seeds, SEARCHES),
         measure=measure_interpolations,
         plot=plot_table,
-        notes=lambda scale: _table_notes(scale, INTERPOLATED),
+        notes=lambda scale: _table_notes(scale, interpolations.INTERPOLATED),
         claims=TABLE2,
         minutes={"smoke": 0.1, "laptop": 4, "overnight": 25, "paper": 120},
         **_TABLE,

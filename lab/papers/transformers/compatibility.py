@@ -16,19 +16,7 @@ from lab.papers.entry import Entry, Planned
 from lab.papers.runs import POINTS, gains, per_seed
 from lab.papers.tables import Labelled, curves
 from lab.papers.transformers import matrix
-from lab.papers.transformers.matrix import (
-    NOT_LEARNED,
-    PAPER,
-    PAPER_SOURCE,
-    best,
-    clear,
-    comparable,
-    compare,
-    delta,
-    over_tasks,
-    square,
-    unlike_paper,
-)
+from lab.papers.transformers.matrix import PAPER, best, clear, comparable, compare, delta, over_tasks, square
 from lab.papers.transformers.origin import origin
 from lab.papers.transformers.settings import ATTENTION_GUESS, BASELINE, setting
 from lab.plots import go, make_subplots
@@ -120,9 +108,9 @@ def _transfer(table: pd.DataFrame) -> Verdict:
 
 def _related_gain(table: pd.DataFrame) -> Verdict:
     """Of each of two related tasks, the gain of the other's function minus the mean of what all others' gain."""
-    known, others, verdicts = comparable(table), unlike_paper(table), []
+    known, others, verdicts = comparable(table), matrix.unlike_paper(table), []
     if dead := [task for task in RELATED if task not in known]:
-        return all_of(absent(others.get(task, NOT_LEARNED), case=task) for task in dead)
+        return all_of(absent(others.get(task, matrix.NOT_LEARNED), case=task) for task in dead)
     for one, other in (RELATED, RELATED[::-1]):
         means = per_seed(table[(table["part"] == "MLP") & (table["task"] == one)], "architecture")
         rest = means[[source for source in means if source in known and source not in RELATED]]
@@ -212,7 +200,7 @@ def fig5(table: pd.DataFrame) -> go.Figure:
     comparison = compare(cells)
     if not np.isnan(comparison.spearman):
         above(figure, f"Spearman {comparison.rank_correlation}", 2, 1, side="right", size=SIZE - 1)
-    set_reading(figure, *_key(cells, dead), f"Paper: {PAPER_SOURCE}.", CORRELATION)
+    set_reading(figure, *_key(cells, dead), f"Paper: {matrix.PAPER_SOURCE}.", CORRELATION)
     return figure
 
 

@@ -18,20 +18,9 @@ from lab.papers.claims import Claim, Verdict, absent, all_of, text_in_place_of
 from lab.papers.entry import Entry, Planned
 from lab.papers.runs import POINTS, compare_one
 from lab.papers.tables import Labelled, alive
+from lab.papers.transformers import settings
 from lab.papers.transformers.origin import stories_origin
-from lab.papers.transformers.settings import (
-    ATTENTION,
-    BOTH,
-    FROM_GELU,
-    MLP,
-    PAPER_TEXTS,
-    STORIES,
-    STORY_NAMES,
-    TEXT_SEEDS,
-    Setting,
-    deeper,
-    on_stories,
-)
+from lab.papers.transformers.settings import FROM_GELU, MLP, PAPER_TEXTS, STORIES, STORY_NAMES, TEXT_SEEDS, Setting
 from lab.plots import comparison, go
 from lab.plots.caption import counted, set_reading, signed
 from lab.plots.style import GREY
@@ -42,7 +31,7 @@ from lab.statistics import LEVEL
 SPLIT = "test"  # held-out text that chose nothing; the paper calls its own validation data
 COVERS = "seeds, of one search"
 LINEAR = "linear MLP"
-LEARNED = {MLP: ("mlp",), FROM_GELU: ("mlp",), ATTENTION: ("attention",), BOTH: ("mlp", "attention")}
+LEARNED = {MLP: ("mlp",), FROM_GELU: ("mlp",), settings.ATTENTION: ("attention",), settings.BOTH: ("mlp", "attention")}
 
 
 def changes(base: Setting, method: str) -> dict[str, Any]:
@@ -185,7 +174,7 @@ DESIGNS = (
 
 def plan_table3(scale: str, seeds: int) -> list[Planned]:
     """Each design, with a search where its function is learned."""
-    base, runs = on_stories(scale), []
+    base, runs = settings.on_stories(scale), []
     for design in DESIGNS:
         setting = replace(base, model=replace(base.model, **design.changes))
         learned: dict[str, Any] = {"mlp": Learned(setting.search())} if design.learned else {}
@@ -197,7 +186,7 @@ def plan_table3(scale: str, seeds: int) -> list[Planned]:
 def plan_table5(scale: str, seeds: int) -> list[Planned]:
     """Two depths: a linear MLP, GELU, a function of one model, a function of several."""
     runs = []
-    for base in (on_stories(scale), deeper(scale)):
+    for base in (settings.on_stories(scale), settings.deeper(scale)):
         parts: dict[str, Any] = {method: Learned(replace(base.search(), models=models)) for method, models in M.items()}
         for method, part in (parts | {"Linear": "identity", GELU: "gelu"}).items():
             labels = {"task": base.task_name, "method": method, "layers": base.model.layers}

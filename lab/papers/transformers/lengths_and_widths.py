@@ -13,15 +13,8 @@ from lab.papers.claims import Claim, Verdict, any_of
 from lab.papers.entry import Entry, Planned
 from lab.papers.runs import POINTS, compare_one, per_seed
 from lab.papers.tables import Labelled, final
-from lab.papers.transformers.learning_curves import (
-    COVERS,
-    FLOOR,
-    by_method,
-    by_task,
-    differences,
-    diverged_sentence,
-    draw_floor,
-)
+from lab.papers.transformers import learning_curves
+from lab.papers.transformers.learning_curves import by_method, by_task, differences, diverged_sentence, draw_floor
 from lab.papers.transformers.matrix import learned_tasks
 from lab.papers.transformers.origin import origin
 from lab.papers.transformers.settings import SEARCHED_TO, TRAINED_TO, setting
@@ -200,7 +193,8 @@ def fig4(table: pd.DataFrame) -> go.Figure:
         figure.update_yaxes(range=FULL, row=at[0], col=at[1])
     name_axes(figure, len(tasks), columns, "model width (channels, log₂ scale)", ACCURACY)
     points = f"Points: mean over seeds. {interval_note(table, 'Whiskers')}"
-    set_reading(figure, points, FLOOR, COVERS, diverged_sentence(table, "task", "method", "width"))
+    lost = diverged_sentence(table, "task", "method", "width")
+    set_reading(figure, points, learning_curves.FLOOR, learning_curves.COVERS, lost)
     return figure
 
 

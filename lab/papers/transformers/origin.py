@@ -10,17 +10,7 @@ from typing import cast
 from lab import tasks
 from lab.papers.origin import SILENT, Field, Origin, shipped
 from lab.papers.transformers import settings
-from lab.papers.transformers.settings import (
-    STORIES,
-    TEXT_GUESSES,
-    TEXT_RATES,
-    TEXT_RECIPES,
-    TEXTS,
-    Setting,
-    deeper,
-    language,
-    on_stories,
-)
+from lab.papers.transformers.settings import STORIES, TEXT_GUESSES, TEXTS, Setting, deeper, language, on_stories
 from lab.tasks import Text
 
 
@@ -104,7 +94,7 @@ def texts_origin(names: Sequence[str], others: Sequence[str] = ()) -> Origin:
         first, *rest = [name for name in names if name in TEXTS[scale]]
         yield from _text_fields(lambda one: language(first, one), scale, {})
         for name in rest:
-            if scale in TEXT_RATES.get(name, {}):
+            if scale in settings.TEXT_RATES.get(name, {}):
                 yield _rate(f"peak rate on {name}", language(name, scale), scale)
         yield from origin(others).facts(scale)
 
@@ -146,7 +136,7 @@ def _text_fields(setting: Callable[[str], Setting], scale: str, sources: Mapping
 
 def _rate(what: str, setting: Setting, scale: str) -> Field:
     tuned = "the baseline's best on val: benchmarks/language_rates.py" if scale == "laptop" else ""
-    return Field(what, setting.recipe.rate, TEXT_RECIPES["paper"].rate, tuned or _TABLE_4, tuned)
+    return Field(what, setting.recipe.rate, settings.TEXT_RECIPES["paper"].rate, tuned or _TABLE_4, tuned)
 
 
 def _text_numbers(setting: Setting) -> dict[str, object]:

@@ -15,6 +15,7 @@ from lab.papers.claims import Claim, Verdict, all_of
 from lab.papers.entry import Entry, Planned
 from lab.papers.runs import POINTS
 from lab.papers.tables import learned_functions
+from lab.papers.transformers import settings
 from lab.papers.transformers.language import (
     accuracy_gains,
     better,
@@ -28,18 +29,7 @@ from lab.papers.transformers.language import (
     verdicts_of,
 )
 from lab.papers.transformers.origin import stories_origin, texts_origin
-from lab.papers.transformers.settings import (
-    ATTENTION,
-    BASELINE,
-    BOTH,
-    FROM_GELU,
-    MLP,
-    SIZES,
-    STORIES,
-    STORY_NAMES,
-    Setting,
-    language,
-)
+from lab.papers.transformers.settings import ATTENTION, BASELINE, BOTH, FROM_GELU, MLP, STORIES, Setting, language
 from lab.plots import go
 from lab.plots.caption import set_reading, signed
 from lab.plots.functions import by_method
@@ -62,7 +52,7 @@ def symmetrized(base: Setting, method: str) -> dict:
 def plan(texts: Mapping[str, str], methods: Iterable[str], scale: str, seeds: int) -> list[Planned]:
     """Each size with each method, on one text; texts: by scale."""
     runs = []
-    for layers, width in SIZES[scale]:
+    for layers, width in settings.SIZES[scale]:
         base = language(texts[scale], scale)
         base = replace(base, model=replace(base.model, layers=layers, width=width))
         for method in methods:
@@ -255,7 +245,7 @@ def _shakespeare(number: int, tokens: str, smoke: str, words: str) -> Entry:
 
 
 _STORIES: dict[str, Any] = {
-    "tasks": STORY_NAMES,
+    "tasks": settings.STORY_NAMES,
     "measure": final,
     "functions": partial(learned_functions, support=True),
     "summary": summary_accuracy,

@@ -15,6 +15,7 @@ from lab.papers.claims import Claim, Verdict, absent, all_of, any_of
 from lab.papers.entry import Entry, Planned
 from lab.papers.runs import POINTS, compare_one
 from lab.papers.tables import Labelled, alive, per_run
+from lab.papers.transformers import settings
 from lab.papers.transformers.language import (
     COVERS,
     LEARNED,
@@ -32,17 +33,7 @@ from lab.papers.transformers.language import (
     verdicts_of,
 )
 from lab.papers.transformers.origin import texts_origin
-from lab.papers.transformers.settings import (
-    BASELINE,
-    CODE,
-    FROM_GELU,
-    MLP,
-    TEXT_NAMES,
-    TEXT_SEEDS,
-    TEXTS,
-    language,
-    setting,
-)
+from lab.papers.transformers.settings import BASELINE, FROM_GELU, MLP, TEXT_NAMES, TEXT_SEEDS, TEXTS, language
 from lab.plots import go
 from lab.plots.caption import interval_note, set_reading, signed
 from lab.plots.lines import line, named, whiskers
@@ -67,7 +58,7 @@ def by_method(name: str, scale: str, seeds: int, methods: Sequence[str]) -> list
 
 def plan_fig9(scale: str, seeds: int) -> list[Planned]:
     """Each text, and MANO, with the baseline, and with the MLP function learned for each."""
-    known = [*(language(name, scale) for name in TEXTS[scale]), setting(MANO, scale)]
+    known = [*(language(name, scale) for name in TEXTS[scale]), settings.setting(MANO, scale)]
     runs = []
     for base in known:
         kinds = {BASELINE: None} | {other.task_name: other.search() for other in known}
@@ -165,7 +156,7 @@ def _code_gains_more(table: pd.DataFrame) -> Verdict:
     """Relative gains on code minus those on prose; a text is one unit."""
     sides: dict[str, list[float]] = {"code": [], "prose": []}
     for task, gain in _relative_gains(table).items():
-        sides["code" if task.split()[0] in CODE else "prose"].append(gain)
+        sides["code" if task.split()[0] in settings.CODE else "prose"].append(gain)
     if not all(sides.values()):
         return absent("there are not both code and prose", unit=POINTS, above=0.0)
     difference = compare_one(sides, "code", "prose", "texts, of one search each")

@@ -16,25 +16,8 @@ from lab.papers.claims import Claim, Verdict, all_of
 from lab.papers.entry import Entry, Planned
 from lab.papers.runs import POINTS, gains_on_rows
 from lab.papers.simplicity.complexity import kept_accuracy
-from lab.papers.simplicity.images.settings import (
-    BASE,
-    CLASSIFICATION,
-    DEPTHS,
-    FROM_RELU,
-    FROM_ZERO,
-    METHODS,
-    PER_LAYER,
-    REGRESSION,
-    RELU,
-    SEARCHED_DEPTHS,
-    SEEDS,
-    SETS,
-    TARGETS,
-    TITLES,
-    images,
-    origin,
-    present,
-)
+from lab.papers.simplicity.images import settings
+from lab.papers.simplicity.images.settings import CLASSIFICATION, FROM_ZERO, METHODS, REGRESSION, RELU, TARGETS, TITLES
 from lab.papers.tables import alive, per_run
 from lab.plots import go
 from lab.plots.caption import set_reading
@@ -59,15 +42,15 @@ SPREAD = 0.15  # of a category's width, from one method to the next
 BESIDE = 0.05  # single runs left of their mean, which would cover them
 
 
-def plan(scale: str, seeds: int, names: Sequence[str] = SETS) -> list[Planned]:
+def plan(scale: str, seeds: int, names: Sequence[str] = settings.SETS) -> list[Planned]:
     """Every set in both modes: ReLU, and functions learned for it, with every number of hidden layers."""
     return [
         ({"set": name, "mode": mode, "method": method, "layers": layers}, spec)
-        for name in present(scale, names)
+        for name in settings.present(scale, names)
         for mode in TARGETS
         for method in METHODS
-        for layers in (SEARCHED_DEPTHS if method == PER_LAYER else DEPTHS)[scale]
-        for spec in images(scale, name, mode).runs(method, layers, seeds)
+        for layers in (settings.SEARCHED_DEPTHS if method == settings.PER_LAYER else settings.DEPTHS)[scale]
+        for spec in settings.images(scale, name, mode).runs(method, layers, seeds)
     ]
 
 
@@ -190,7 +173,7 @@ FIG2 = (
     Claim(
         "from-zero",
         "In regression, an initialization as zeros is better than one as ReLU",
-        lambda table: _better(table, FROM_RELU),
+        lambda table: _better(table, settings.FROM_RELU),
         **_MORE,
     ),
     Claim(
@@ -340,14 +323,14 @@ def diverged_runs(table: pd.DataFrame) -> str:
 def notes(scale: str) -> list[str]:
     """How functions are learned for several depths."""
     head = "learned functions are found once for each set, mode and start, with"
-    lines = [f"{head} {BASE[scale]} hidden layers, and used at every depth"]
-    if SEARCHED_DEPTHS[scale] != DEPTHS[scale][1:]:
-        lines.append(f"layer-specific functions at {BASE[scale]} hidden layers alone")
+    lines = [f"{head} {settings.BASE[scale]} hidden layers, and used at every depth"]
+    if settings.SEARCHED_DEPTHS[scale] != settings.DEPTHS[scale][1:]:
+        lines.append(f"layer-specific functions at {settings.BASE[scale]} hidden layers alone")
     return lines
 
 
-_OF_SCALES = [(scale, name) for scale in ("smoke", "laptop") for name in present(scale)]
-TASKS = tuple(dict.fromkeys(images(scale, name, mode).task.name for scale, name in _OF_SCALES for mode in TARGETS))
+_SETS = [(scale, name) for scale in ("smoke", "laptop") for name in settings.present(scale)]
+TASKS = tuple(dict.fromkeys(settings.images(*known, mode).task.name for known in _SETS for mode in TARGETS))
 SHOWN = (
     "perceptrons with ReLU and functions learned from ReLU, from zero, and for each layer by itself, for classification"
     " and for regression to the class id"
@@ -356,8 +339,8 @@ _SHARED: dict[str, Any] = {
     "plan": plan,
     "measure": accuracies,
     "tasks": TASKS,
-    "origin": origin(),
-    "seeds": SEEDS,
+    "origin": settings.origin(),
+    "seeds": settings.SEEDS,
     "numbers": _all_accuracies,
     "notes": notes,
     "minutes": {"smoke": 0.2, "laptop": 17, "overnight": 50, "paper": 300},

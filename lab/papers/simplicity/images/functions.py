@@ -18,21 +18,9 @@ from lab import estimates
 from lab.models.mlp import MLP
 from lab.papers.claims import Claim, Verdict, on_every_reading
 from lab.papers.entry import Entry, Planned
+from lab.papers.simplicity.images import settings
 from lab.papers.simplicity.images.accuracy import TASKS, plan
-from lab.papers.simplicity.images.settings import (
-    BASE,
-    CLASSIFICATION,
-    FIRST,
-    FROM_RELU,
-    FROM_ZERO,
-    METHODS,
-    PER_LAYER,
-    REGRESSION,
-    RELU,
-    SETS,
-    TITLES,
-    origin,
-)
+from lab.papers.simplicity.images.settings import CLASSIFICATION, FROM_RELU, FROM_ZERO, REGRESSION, RELU, TITLES
 from lab.papers.simplicity.origin import episode_result
 from lab.plots import go
 from lab.plots.caption import set_reading
@@ -53,12 +41,12 @@ Number = Callable[[np.ndarray, np.ndarray], float]  # of knots and values
 _COVERS = "restarts of a search, and sets"
 
 
-def learned(scale: str, seeds: int, names: Sequence[str] = SETS) -> list[Planned]:
+def learned(scale: str, seeds: int, names: Sequence[str] = settings.SETS) -> list[Planned]:
     """One model for each search, of the size that the function was learned with."""
     return [
         ({key: labels[key] for key in ("set", "mode", "method")}, spec)
         for labels, spec in plan(scale, seeds, names)
-        if labels["method"] != RELU and labels["layers"] == BASE[scale]
+        if labels["method"] != RELU and labels["layers"] == settings.BASE[scale]
     ]
 
 
@@ -265,7 +253,7 @@ def draw(table: pd.DataFrame, functions: pd.DataFrame) -> go.Figure:
     table: as `measure` has it; functions: as `values` has it.
     """
     kinds = list(table.groupby(["set", "mode"], sort=False))
-    methods = [method for method in METHODS if method in set(table["method"])]
+    methods = [method for method in settings.METHODS if method in set(table["method"])]
     count = len(methods)
     figure = grid([""] * (count * len(kinds)), count, height=140, gap=70, top=132, horizontal=44, second_y=True)
     for row, ((name, mode), rows) in enumerate(kinds, 1):
@@ -313,7 +301,7 @@ def _panel(figure: go.Figure, rows: pd.DataFrame, mode: str, method: str, at: tu
         curve(known, RELU, colour(RELU), 1.4, "relu", "6px,3px")
         if mode == CLASSIFICATION:
             curve(known, "GELU", BLACK, 1.2, "gelu", "dot")
-    if method == PER_LAYER:
+    if method == settings.PER_LAYER:
         for layer, part in chosen.groupby("layer"):
             curve(part.sort_values("x"), f"layer {layer}", SEQUENCE[2 + (layer - 1) % 4], 2)
     else:
@@ -335,7 +323,7 @@ _SHARED: dict[str, Any] = {
     "tasks": TASKS,
     "seeds": dict.fromkeys(SCALES, 1),
     "summary": _summary,
-    "notes": lambda scale: [f"functions learned with {BASE[scale]} hidden layers"],
+    "notes": lambda scale: [f"functions learned with {settings.BASE[scale]} hidden layers"],
 }
 ENTRIES = (
     Entry(
@@ -344,8 +332,8 @@ ENTRIES = (
         "Functions learned for MNIST",
         f"MNIST as classification and as regression: {_SAME_ONES}",
         "for classification, from a ReLU, a function like GELU, and from zero a wavelet; for regression irregular ones",
-        plan=lambda scale, seeds: learned(scale, seeds, FIRST),
-        origin=origin(FIRST),
+        plan=lambda scale, seeds: learned(scale, seeds, settings.FIRST),
+        origin=settings.origin(settings.FIRST),
         minutes={"smoke": 0.1, "laptop": 5, "overnight": 8, "paper": 100},
         **_SHARED,
     ),
@@ -356,7 +344,7 @@ ENTRIES = (
         f"Image sets as classification and as regression: {_SAME_ONES}",
         "those learned for regression contain more irregularities",
         plan=learned,
-        origin=origin(),
+        origin=settings.origin(),
         minutes={"smoke": 0.2, "laptop": 9, "overnight": 16, "paper": 200},
         claims=FIG16,
         **_SHARED,

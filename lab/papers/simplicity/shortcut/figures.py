@@ -12,27 +12,8 @@ import pandas as pd
 from lab import estimates
 from lab.papers.entry import Entry
 from lab.papers.simplicity.settings import RELU
-from lab.papers.simplicity.shortcut.measures import (
-    ALONE,
-    CIFAR,
-    CIFAR_PART,
-    FIG9,
-    FIG25,
-    FOR,
-    METHODS,
-    SEEDS,
-    SHIPPED,
-    SVHN,
-    ends,
-    functions,
-    image_title,
-    measure,
-    origin,
-    planned,
-    shortcut,
-    steering,
-    watched,
-)
+from lab.papers.simplicity.shortcut import measures
+from lab.papers.simplicity.shortcut.measures import ALONE, CIFAR, FOR, METHODS, SHIPPED, SVHN, ends, origin, planned
 from lab.plots import go
 from lab.plots.caption import set_reading, true_minus
 from lab.plots.lines import Panel, line, points
@@ -55,7 +36,7 @@ def names_of(task: str) -> dict[str, str]:
     >>> names_of("fashion_mnist_sample over mnist_sample")
     {'easy': 'Fashion-MNIST', 'hard': 'MNIST'}
     """
-    return dict(zip(TILES, map(image_title, task.split(", ")[0].split(" over ")), strict=True))
+    return dict(zip(TILES, map(measures.image_title, task.split(", ")[0].split(" over ")), strict=True))
 
 
 def title(method: str, names: dict[str, str]) -> str:
@@ -69,7 +50,7 @@ def title(method: str, names: dict[str, str]) -> str:
 
 def _percent(table: pd.DataFrame, method: str, stopped_for: str) -> dict[str, str]:
     """Test accuracy of a method on each tile, mean over seeds, stopped where it is best for what a method is for."""
-    return {tile: f"{mean:.0f} %" for tile, mean in ends(table, method, watched(stopped_for)).mean().items()}
+    return {tile: f"{mean:.0f} %" for tile, mean in ends(table, method, measures.watched(stopped_for)).mean().items()}
 
 
 def _accuracies(table: pd.DataFrame) -> str:
@@ -102,7 +83,7 @@ def _steering(table: pd.DataFrame) -> str:
     words = []
     for spectral, rows in table.groupby("spectral", sort=False):
         names = names_of(table["task"].iloc[0])
-        phrases = [f"{name} {effect(estimates.mean(steering(rows, tile)))}" for tile, name in names.items()]
+        phrases = [f"{name} {effect(estimates.mean(measures.steering(rows, tile)))}" for tile, name in names.items()]
         which = f" with{'' if spectral else 'out'} spectral normalization" if table["spectral"].nunique() > 1 else ""
         words.append(f"{', '.join(phrases)}{which}")
     return f"Points by which each function prefers its tile more than ReLU does: {'; '.join(words)}."
@@ -279,16 +260,17 @@ def _diverged(table: pd.DataFrame, names: dict[str, str]) -> str:
 
 def _notes(task: Collage) -> Callable[[str], list[str]]:
     def notes(scale: str) -> list[str]:
-        if shortcut(scale, task=task).task != SHIPPED:
+        if measures.shortcut(scale, task=task).task != SHIPPED:
             return []
-        easy = image_title(SHIPPED.easy)
+        easy = measures.image_title(SHIPPED.easy)
         lines = [f"{easy} is called the easy tile because ReLU relies on it (chosen on validation data)"]
         return [*lines, "at this scale the runs are those of Figure 9"] if task == SVHN else lines
 
     return notes
 
 
-_SHARED: dict[str, Any] = {"measure": measure, "functions": functions, "numbers": _accuracies, "seeds": SEEDS}
+_SHARED: dict[str, Any] = {"measure": measures.measure, "functions": measures.functions, "numbers": _accuracies}
+_SHARED |= {"seeds": measures.SEEDS}
 ENTRIES = (
     Entry(
         "simplicity/fig9",
@@ -300,10 +282,10 @@ ENTRIES = (
         plan=planned(CIFAR),
         plot=fig9,
         summary=_summary,
-        tasks=(SHIPPED.name, CIFAR_PART.name, CIFAR.name),
+        tasks=(SHIPPED.name, measures.CIFAR_PART.name, CIFAR.name),
         origin=origin(CIFAR, (True,)),
         notes=_notes(CIFAR),
-        claims=FIG9,
+        claims=measures.FIG9,
         minutes={"smoke": 0.1, "laptop": 7, "overnight": 7, "paper": 60},
         **_SHARED,
     ),
@@ -317,10 +299,10 @@ ENTRIES = (
         plan=planned(CIFAR, (False, True), (*METHODS, *ALONE.values())),
         plot=fig25,
         summary=_steering,
-        tasks=(SHIPPED.name, CIFAR_PART.name, CIFAR.name),
+        tasks=(SHIPPED.name, measures.CIFAR_PART.name, CIFAR.name),
         origin=origin(CIFAR, (False, True)),
         notes=_notes(CIFAR),
-        claims=FIG25,
+        claims=measures.FIG25,
         minutes={"smoke": 0.2, "laptop": 14, "overnight": 14, "paper": 150},
         **_SHARED,
     ),

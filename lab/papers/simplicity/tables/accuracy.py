@@ -20,26 +20,8 @@ from lab.papers.claims import Claim, Verdict, absent, all_of, any_of
 from lab.papers.entry import Entry, Planned
 from lab.papers.runs import POINTS
 from lab.papers.simplicity.complexity import kept_accuracy, probabilities, variation
-from lab.papers.simplicity.tables.settings import (
-    IAFS,
-    LAYERS,
-    LEARNED,
-    LINEAR,
-    METHODS,
-    NEIGHBOURS,
-    NETWORKS,
-    PREFACTORS,
-    RELU,
-    SEEDS,
-    STARTS,
-    TANH,
-    TREES,
-    TRIES,
-    network,
-    origin,
-    rows_tested,
-    tables,
-)
+from lab.papers.simplicity.tables import settings
+from lab.papers.simplicity.tables.settings import IAFS, LEARNED, LINEAR, METHODS, NEIGHBOURS, RELU, TANH, TREES, tables
 from lab.plots import go
 from lab.plots.caption import set_reading
 from lab.plots.lines import points, whiskers
@@ -62,20 +44,20 @@ COLUMNS, ROW = 3, 21  # of panels; px a method
 LONGEST_NAME = 21  # letters of a table above its panel, 600 px wide
 
 
-def plan(scale: str, seeds: int, methods: Sequence[str] = (LINEAR, *NETWORKS)) -> list[Planned]:
+def plan(scale: str, seeds: int, methods: Sequence[str] = (LINEAR, *settings.NETWORKS)) -> list[Planned]:
     """On each table every method with every number of layers, prefactor and start of a search."""
     like = model_scale(scale)
     return [
         (
-            {"table": table, "method": method, "tries": TRIES[scale]}
+            {"table": table, "method": method, "tries": settings.TRIES[scale]}
             | {"start": start, "layers": layers, "prefactor": prefactor},
-            network(scale, table, method, layers, start, prefactor, seed=seed),
+            settings.network(scale, table, method, layers, start, prefactor, seed=seed),
         )
         for table in tables(scale)
         for method in methods
-        for start in {LEARNED: STARTS, IAFS: ("identity",)}.get(method, ("",))
-        for layers in ((0,) if method == LINEAR else LAYERS[like])
-        for prefactor in (PREFACTORS[like] if method == TANH else (1.0,))
+        for start in {LEARNED: settings.STARTS, IAFS: ("identity",)}.get(method, ("",))
+        for layers in ((0,) if method == LINEAR else settings.LAYERS[like])
+        for prefactor in (settings.PREFACTORS[like] if method == TANH else (1.0,))
         for seed in range(seeds)
     ]
 
@@ -181,7 +163,7 @@ def _inputs_over_trees(table: pd.DataFrame) -> Verdict:
     for name in wide.columns.unique("table"):
         ours, theirs = estimates.mean(wide[name, IAFS]), float(wide[name, TREES].mean())
         shares = min(ours.effect, 100.0), theirs
-        over = estimates.on_rows(ours.shifted(-theirs), shares, rows_tested(name), alike=1.0)
+        over = estimates.on_rows(ours.shifted(-theirs), shares, settings.rows_tested(name), alike=1.0)
         verdicts.append(Verdict(over, above=0.0, unit=POINTS, case=name))
     return any_of(verdicts)
 
@@ -348,7 +330,7 @@ SHOWN = (
     "a linear model, nearest neighbours, boosted trees, and networks with ReLU, tanh(αx), a learned function, and"
     " learned input functions (IAFs)"
 )
-SHARED: dict[str, Any] = {"plan": plan, "tasks": tables("laptop"), "origin": origin(), "seeds": SEEDS}
+SHARED: dict[str, Any] = {"plan": plan, "tasks": tables("laptop"), "origin": settings.origin(), "seeds": settings.SEEDS}
 _ACCURACY: dict[str, Any] = {"measure": measure, "summary": _summary, "notes": lambda scale: [CHOSEN_NOTE]}
 ENTRIES = (
     Entry(

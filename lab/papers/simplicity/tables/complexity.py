@@ -19,21 +19,8 @@ from lab.papers.claims import Claim, Verdict, absent, all_of, any_of
 from lab.papers.entry import Entry
 from lab.papers.runs import POINTS, gains, gains_on_rows, ratios
 from lab.papers.simplicity.complexity import SATURATES, of_probabilities
-from lab.papers.simplicity.tables.accuracy import (
-    ALMOST_ALL,
-    CHOSEN_NOTE,
-    COLUMNS,
-    LONGEST_NAME,
-    MORE_SEEDS,
-    MORE_TABLES,
-    OVER_TABLES,
-    SHARED,
-    SHOWN,
-    chosen_means,
-    measure,
-    over_tables,
-    plan,
-)
+from lab.papers.simplicity.tables import accuracy, settings
+from lab.papers.simplicity.tables.accuracy import ALMOST_ALL, OVER_TABLES, SHOWN, chosen_means, measure, plan
 from lab.papers.simplicity.tables.settings import (
     IAFS,
     LEARNED,
@@ -41,12 +28,9 @@ from lab.papers.simplicity.tables.settings import (
     METHODS,
     NEIGHBOURS,
     NETWORKS,
-    OF_INPUTS,
     RELU,
     TANH,
     TREES,
-    origin,
-    rows_tested,
 )
 from lab.plots import go
 from lab.plots.caption import set_reading
@@ -68,7 +52,8 @@ def _pairs(wide: pd.DataFrame, method: str) -> dict[str, tuple]:
 def _learned_everywhere(table: pd.DataFrame) -> Verdict:
     wide = chosen_means(table)
     pairs = _pairs(wide, LEARNED)
-    return all_of(gains_on_rows(wide, pairs, {name: rows_tested(name) for name in pairs}, above=0.0, unit=POINTS))
+    rows = {name: settings.rows_tested(name) for name in pairs}
+    return all_of(gains_on_rows(wide, pairs, rows, above=0.0, unit=POINTS))
 
 
 def _inputs_complex(table: pd.DataFrame) -> Verdict:
@@ -84,8 +69,8 @@ def _inputs_most_often_best(table: pd.DataFrame) -> Verdict:
 
 def _better_more_complex(table: pd.DataFrame) -> Verdict:
     """What input functions gain over ReLU, and by how many times they raise the total variation; over tables."""
-    accuracy, tv = (chosen_means(table, value).mean().unstack("table") for value in ("accuracy", "tv"))
-    gain, more = accuracy.loc[IAFS] - accuracy.loc[RELU], tv.loc[IAFS] / tv.loc[RELU]
+    right, tv = (chosen_means(table, value).mean().unstack("table") for value in ("accuracy", "tv"))
+    gain, more = right.loc[IAFS] - right.loc[RELU], tv.loc[IAFS] / tv.loc[RELU]
     known = gain.notna() & more.notna()
     return Verdict(rank_correlation(gain[known], more[known], "tables"), above=0.0)
 
@@ -107,7 +92,7 @@ FIG6 = Claim(
     "everywhere",
     "The learned activations perform better in all cases (each table)",
     _learned_everywhere,
-    decides=MORE_SEEDS,
+    decides=accuracy.MORE_SEEDS,
     hours=2.0,
 )
 FIG22 = (
@@ -120,7 +105,7 @@ FIG22 = (
     Claim(
         "tanh",
         "ReLU is generally surpassed by TanH with the right prefactor, over tables",
-        lambda table: over_tables(table, TANH, RELU, above=0.0),
+        lambda table: accuracy.over_tables(table, TANH, RELU, above=0.0),
         **OVER_TABLES,
     ),
     Claim(
@@ -128,7 +113,7 @@ FIG22 = (
         f"Accuracy is almost always best with input functions (of networks; over {ALMOST_ALL:.0f} % of tables)",
         _inputs_most_often_best,
         OVER_TABLES["needs"],
-        MORE_TABLES,
+        accuracy.MORE_TABLES,
     ),
     Claim(
         "better-complex",
@@ -173,8 +158,8 @@ def marks(table: pd.DataFrame, x: str = "tv", x_title: str = "total variation<br
     order = [kind for method in METHODS for kind in ((FROM_RELU, FROM_ZERO) if method == LEARNED else (method,))]
     order = [kind for kind in order if kind in set(table["kind"])]
     names = list(table["table"].unique())
-    columns = min(COLUMNS, len(names))
-    heads = [shortened(name, LONGEST_NAME) for name in names]
+    columns = min(accuracy.COLUMNS, len(names))
+    heads = [shortened(name, accuracy.LONGEST_NAME) for name in names]
     figure = grid(heads, columns, 190, gap=66, top=112 if len(order) > 4 else 64, horizontal=44)
     for number, name in enumerate(names):
         row, column = place(number, columns)
@@ -204,11 +189,12 @@ def _mark(kind: str) -> dict:
     return mark | {"size": size, "opacity": opacity, "line": {"width": width, "color": BLACK}}
 
 
+_WITHOUT = ("values of α", "settings tried for k-NN and trees", *settings.OF_INPUTS)
 _BEST = "one mark a trained model, its best evaluation (paper: also after fewer steps)"
-_COMPLEX: dict[str, Any] = {"measure": partial(measure, complexity=True), **SHARED}
+_COMPLEX: dict[str, Any] = {"measure": partial(measure, complexity=True), **accuracy.SHARED}
 _EVERY: dict[str, Any] = _COMPLEX | {
     "notes": lambda scale: [
-        CHOSEN_NOTE,
+        accuracy.CHOSEN_NOTE,
         f"total variation of probabilities, which trees and k-NN have, too, {SATURATES}; {_BEST}",
     ],
     "minutes": {"smoke": 0.2, "laptop": 11, "overnight": 25, "paper": 600},
@@ -232,7 +218,7 @@ ENTRIES = (
         **_COMPLEX
         | {
             "plan": lambda scale, seeds: plan(scale, seeds, (RELU, LEARNED)),
-            "origin": origin(without=("values of α", "settings tried for k-NN and trees", *OF_INPUTS)),
+            "origin": settings.origin(without=_WITHOUT),
         },
     ),
     Entry(

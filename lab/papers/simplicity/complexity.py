@@ -9,7 +9,7 @@ and trains on a table that the lab ships; `smoke` only runs the machinery.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -21,7 +21,7 @@ from lab.papers.claims import Claim, Verdict, on_every_reading
 from lab.papers.entry import Entry, Planned
 from lab.papers.origin import Field, Origin, beside_scale, compared, shipped
 from lab.papers.simplicity.tables.settings import RATE, RATE_FROM
-from lab.papers.tables import alive
+from lab.papers.tables import Labelled, alive
 from lab.plots import go
 from lab.plots.caption import set_reading
 from lab.plots.lines import line, points
@@ -148,7 +148,7 @@ def variation(f: Model | None, inputs: Points, labels: Points, paths: int = PATH
     return {"tv": tv.value, "tv_low": tv.low, "tv_high": tv.high}
 
 
-def measure(runs: Sequence[tuple[dict, Run]]) -> pd.DataFrame:
+def measure(runs: Labelled) -> pd.DataFrame:
     """Both measures of each run, of its outputs before the softmax and of its probabilities: prefactor, layers, seed,
     output, tv (in units of the output), tv_low, tv_high, fourier (cycles a path), fourier_low, fourier_high, accuracy
     (on `test`, 0 to 1, NaN for a run that diverged), diverged."""
@@ -165,7 +165,7 @@ def measure(runs: Sequence[tuple[dict, Run]]) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
-def measure_paths(runs: Sequence[tuple[dict, Run]]) -> pd.DataFrame:
+def measure_paths(runs: Labelled) -> pd.DataFrame:
     """Models on the first paths: prefactor, seed, path, along (0 to 1), value (probability of class 1), truth (class
     ids at the ends, the straight line between them elsewhere), distance (Euclidean, to the nearest training point,
     where each column covers [-1, 1]), tv (total variation of that path)."""

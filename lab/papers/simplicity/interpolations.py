@@ -19,12 +19,12 @@ from lab.papers.simplicity.images.settings import REGRESSION, RELU, TITLES, Sett
 from lab.papers.simplicity.images.settings import origin as image_origin
 from lab.papers.simplicity.origin import episode_result, restarts
 from lab.papers.simplicity.settings import KNOT_RATES, both_starts
+from lab.papers.tables import Labelled
 from lab.plots import go
 from lab.plots.caption import counted, set_reading, true_minus
 from lab.plots.lines import line
 from lab.plots.panels import grid, place
 from lab.plots.style import BLUE, GREY, SIZE
-from lab.run import Run
 from lab.scale import SCALES, model_scale
 from lab.spec import EpisodeSpec, InterpolatedSpec, Learned, RunSpec, replace
 from lab.training.inner_task import FINE
@@ -156,7 +156,7 @@ def plan(scale: str, seeds: int, searches: Mapping[str, int] = DRAWN_SEARCHES) -
     ]
 
 
-def measure(runs: Sequence[tuple[dict, Run]]) -> pd.DataFrame:
+def measure(runs: Labelled) -> pd.DataFrame:
     """The function of each restart of each search, one row a knot: method, search (where there are several), restart
     (its seed), start, chosen, accuracy_val (of the model that was trained with it to decide), x, value."""
     parts = []

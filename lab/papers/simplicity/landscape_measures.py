@@ -17,6 +17,7 @@ from lab.papers.entry import Planned
 from lab.papers.simplicity.tables import settings
 from lab.papers.simplicity.tables.accuracy import BASELINES, baseline, checkpoint_accuracies, is_chosen
 from lab.papers.simplicity.tables.settings import LEARNED, NETWORKS, START, STARTS, TANH, network, tables
+from lab.papers.tables import Labelled
 from lab.probes import Loss, Variation, landscape
 from lab.probes.calling import Model, alignment, slice_2d
 from lab.probes.weights import Double
@@ -79,7 +80,7 @@ def plan(scale: str, seeds: int, names: Sequence[str]) -> list[Planned]:
     return planned
 
 
-def measure(runs: Sequence[tuple[dict, Run]]) -> pd.DataFrame:
+def measure(runs: Labelled) -> pd.DataFrame:
     """One row a number: table, method, prefactor (α), seed, part, number, x, y, value.
 
     part, of every seed: "accuracy" (on `test`, 0 to 1), "course" (total variation, x: step of training), "solution"

@@ -6,7 +6,7 @@ with ReLU and those with the function that the search finds as it is.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -14,7 +14,6 @@ import numpy as np
 import pandas as pd
 
 from lab import estimates
-from lab.estimates import Estimate
 from lab.papers.claims import Claim, Verdict, all_of
 from lab.papers.entry import Entry, Planned
 from lab.papers.runs import POINTS, compare_one, per_seed
@@ -23,9 +22,9 @@ from lab.papers.simplicity.images.accuracy import accuracies, images_tested
 from lab.papers.simplicity.interpolations import LINEAR, RELU_TIMES, SEARCHES, learned, notes, origin, relu, searches_of
 from lab.papers.simplicity.origin import episode_result, restarts
 from lab.papers.simplicity.settings import LEARNED, RELU
+from lab.papers.tables import Labelled
 from lab.plots import comparison, go
 from lab.plots.caption import set_reading
-from lab.run import Run
 
 OBJECTIVES = {"train": "training data", "val": "validation data", "test": "test data (cheating)"}
 AVERAGE, BEST = "average", "best"
@@ -72,7 +71,7 @@ def _with_relu(scale: str, seeds: int, **labels) -> list[Planned]:
     return [(labels, run) for run in relu(scale, RELU_TIMES[scale] * seeds)]
 
 
-def measure_restarts(runs: Sequence[tuple[dict, Run]]) -> pd.DataFrame:
+def measure_restarts(runs: Labelled) -> pd.DataFrame:
     """As `images.accuracy.accuracies`, with start, rate (of the knots) and chosen (on val) of a run's restart."""
     rows = []
     for labels, run in runs:
@@ -85,7 +84,7 @@ def measure_restarts(runs: Sequence[tuple[dict, Run]]) -> pd.DataFrame:
     return accuracies(runs).join(pd.DataFrame(rows, columns=["start", "rate", "chosen"]))
 
 
-def measure_interpolations(runs: Sequence[tuple[dict, Run]]) -> pd.DataFrame:
+def measure_interpolations(runs: Labelled) -> pd.DataFrame:
     """As `images.accuracy.accuracies`, and relu: the correlation of a run's function with ReLU; NaN of a constant."""
     correlations = []
     for labels, run in runs:
@@ -159,7 +158,7 @@ def left_start(method: str) -> Callable[[pd.DataFrame, str], str]:
     return condition
 
 
-def _difference(table: pd.DataFrame, ours: str, base: str) -> Estimate:
+def _difference(table: pd.DataFrame, ours: str, base: str) -> estimates.Estimate:
     """In mean accuracy. Where there are several searches, they are the unit, each the mean of its seeds."""
     if "search" not in table:
         kinds = per_seed(table, "method")
@@ -173,7 +172,7 @@ def _difference(table: pd.DataFrame, ours: str, base: str) -> Estimate:
     return _on_rows(table, estimate, ours, base)
 
 
-def _on_rows(table: pd.DataFrame, estimate: Estimate, ours: str, base: str) -> Estimate:
+def _on_rows(table: pd.DataFrame, estimate: estimates.Estimate, ours: str, base: str) -> estimates.Estimate:
     """With the test images, which all models share."""
     pair = per_seed(table, "method").mean().reindex([ours, base])
     return estimates.on_rows(estimate, tuple(pair), images_tested(table)) if pair.notna().all() else estimate

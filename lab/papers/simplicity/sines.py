@@ -4,7 +4,6 @@ addition (simplicity paper, Section 3.5, Figure 12).
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 from math import nan
 from typing import Any
@@ -21,7 +20,7 @@ from lab.papers.runs import ratios, steps_to
 from lab.papers.simplicity.first_steps import PERCENT, curves, reached, spare
 from lab.papers.simplicity.origin import episode_result, of_operations, restarts
 from lab.papers.simplicity.settings import LEARNED, LEVEL, METHODS, RELU, Grokking, grokking
-from lab.papers.tables import share_by_knot
+from lab.papers.tables import Labelled, share_by_knot
 from lab.plots import go
 from lab.plots.caption import counted, set_reading
 from lab.plots.functions import SHOWN, draw_inputs
@@ -80,7 +79,7 @@ def plan(scale: str, seeds: int) -> list[Planned]:
     ]
 
 
-def functions(runs: Sequence[tuple[dict, Run]]) -> pd.DataFrame:
+def functions(runs: Labelled) -> pd.DataFrame:
     """What each restart of a task's search found, one row a knot: task, search (where there are several), restart,
     accuracy_val (of the model that was trained with it to decide), chosen, x, value. Of the chosen one also density
     (share of the inputs of the first model's non-linearity on test rows that fall nearest to this knot), sine (the

@@ -16,7 +16,6 @@ import pandas as pd
 
 from lab import estimates
 from lab.errors import LabError
-from lab.estimates import Estimate
 from lab.papers.claims import agreement
 from lab.papers.runs import per_seed
 from lab.papers.tables import alive
@@ -166,7 +165,7 @@ def best(matrix: pd.DataFrame) -> set[tuple[str, str]]:
 NOT_LEARNED = "no better than a trivial answer, so there is nothing to compare"
 
 
-def gain(table: pd.DataFrame, method: str = MLP) -> Estimate:
+def gain(table: pd.DataFrame, method: str = MLP) -> estimates.Estimate:
     """Accuracy with the learned function minus the baseline's on one task, in percentage points: means of a run's rows,
     of runs. Searches and their seeds are nested where the table has several searches."""
     kinds = per_seed(table, "method")
@@ -176,7 +175,7 @@ def gain(table: pd.DataFrame, method: str = MLP) -> Estimate:
     return estimates.nested(by_search, kinds[BASELINE] if BASELINE in kinds else [])
 
 
-def over_tasks(values: Iterable[float]) -> Estimate:
+def over_tasks(values: Iterable[float]) -> estimates.Estimate:
     """Mean over tasks, each by its runs."""
     return estimates.mean(values, "tasks", "tasks, of one search each")
 

@@ -10,7 +10,6 @@ import numpy as np
 import pandas as pd
 
 from lab import estimates
-from lab.estimates import Estimate
 from lab.papers.claims import Claim, Verdict, absent, all_of, any_of
 from lab.papers.entry import Entry, Planned
 from lab.papers.runs import POINTS, compare_one
@@ -128,7 +127,7 @@ def summary_fig15(table: pd.DataFrame) -> str:
     return f"{said}: {'; '.join(words)}."
 
 
-def _against(table: pd.DataFrame, base: str) -> list[tuple[object, dict[str, Estimate]]]:
+def _against(table: pd.DataFrame, base: str) -> list[tuple[object, dict[str, estimates.Estimate]]]:
     """By text of the paper: training perplexity of each method against that of `base`."""
     return [
         (task, perplexity_changes(rows, "method", base)) for task, rows in of_paper(table).groupby("task", sort=False)

@@ -18,13 +18,12 @@ from lab.papers.runs import POINTS, gains_on_rows
 from lab.papers.simplicity.complexity import kept_accuracy
 from lab.papers.simplicity.images import settings
 from lab.papers.simplicity.images.settings import CLASSIFICATION, FROM_ZERO, METHODS, REGRESSION, RELU, TARGETS, TITLES
-from lab.papers.tables import alive, per_run
+from lab.papers.tables import Labelled, alive, per_run
 from lab.plots import go
 from lab.plots.caption import set_reading
 from lab.plots.lines import Panel, points, whiskers
 from lab.plots.panels import grid, name_axes, place
 from lab.plots.style import METHOD_SYMBOLS, colour, faded, method_title, methods_of
-from lab.run import Run
 from lab.statistics import INTERVAL, over_seeds
 
 SIMILAR, OTHER = 2.0, 4.0  # points of accuracy within which models are "similar" (Figure 2), and beyond which not
@@ -54,7 +53,7 @@ def plan(scale: str, seeds: int, names: Sequence[str] = settings.SETS) -> list[P
     ]
 
 
-def accuracies(runs: Sequence[tuple[dict, Run]]) -> pd.DataFrame:
+def accuracies(runs: Labelled) -> pd.DataFrame:
     """One row a run: set, mode, method, layers, seed, step (at which its weights were kept), accuracy (test),
     accuracy_train, accuracy_val (0 to 1, NaN of a run that diverged before it was evaluated), diverged."""
     splits = {"accuracy": "test", "accuracy_train": "train", "accuracy_val": "val"}

@@ -3,32 +3,29 @@ Figure 4 is of MNIST alone."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from lab import estimates
-from lab.estimates import apart, rank_correlation
 from lab.papers.claims import NOTHING, Claim, Verdict, all_of, on_every_reading, spearman
 from lab.papers.entry import Entry
 from lab.papers.runs import ratios
 from lab.papers.simplicity.complexity import of_probabilities, probabilities, variation
 from lab.papers.simplicity.images.accuracy import SHOWN, TASKS, accuracies, against, diverged_runs, notes, plan
 from lab.papers.simplicity.images.settings import CLASSIFICATION, FIRST, FROM_ZERO, REGRESSION, SEEDS, TITLES, origin
-from lab.papers.tables import alive
+from lab.papers.tables import Labelled, alive
 from lab.plots import go
 from lab.plots.caption import set_reading, true_minus
 from lab.plots.panels import above, grid, log_axis, place
 from lab.plots.style import BLACK, METHOD_SYMBOLS, SIZE, colour, faded, method_title, methods_of
 from lab.probes.calling import function_of
-from lab.run import Run
 
 RESAMPLES = 1_000  # of configurations, for the interval of a rank correlation
 
 
-def measure(runs: Sequence[tuple[dict, Run]], examples: int) -> pd.DataFrame:
+def measure(runs: Labelled, examples: int) -> pd.DataFrame:
     """As `accuracies`, with the total variation of each run (tv, tv_low, tv_high: 95 % interval over paths) on paths
     between `examples` training images: of its probabilities, or of the class id that it predicts; NaN of a run that
     diverged."""
@@ -45,7 +42,7 @@ def _correlation(table: pd.DataFrame, name: str, mode: str) -> estimates.Estimat
     """Of test accuracy and complexity over models (methods and numbers of layers, each the mean of its seeds)."""
     rows = alive(table[(table["set"] == name) & (table["mode"] == mode)])
     means = rows.groupby(["method", "layers"])[["tv", "accuracy"]].mean()
-    return rank_correlation(means["tv"], means["accuracy"], "models")
+    return estimates.rank_correlation(means["tv"], means["accuracy"], "models")
 
 
 def _correlated(table: pd.DataFrame) -> Verdict:
@@ -62,8 +59,8 @@ def _more_correlated(table: pd.DataFrame) -> Verdict:
         sides = [_correlation(table, name, mode) for mode in (REGRESSION, CLASSIFICATION)]
         strengths = [side if side.effect >= 0 else side.negated() for side in sides]
         readings = {
-            "with their signs": Verdict(apart(*sides).cut(-2.0, 2.0), above=0.0, case=TITLES[name]),
-            "without": Verdict(apart(*strengths).cut(-1.0, 1.0), above=0.0, case=TITLES[name]),
+            "with their signs": Verdict(estimates.apart(*sides).cut(-2.0, 2.0), above=0.0, case=TITLES[name]),
+            "without": Verdict(estimates.apart(*strengths).cut(-1.0, 1.0), above=0.0, case=TITLES[name]),
         }
         verdicts.append(on_every_reading(readings))
     return all_of(verdicts)

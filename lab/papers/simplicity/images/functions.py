@@ -22,6 +22,7 @@ from lab.papers.simplicity.images import settings
 from lab.papers.simplicity.images.accuracy import TASKS, plan
 from lab.papers.simplicity.images.settings import CLASSIFICATION, FROM_RELU, FROM_ZERO, REGRESSION, RELU, TITLES
 from lab.papers.simplicity.origin import episode_result
+from lab.papers.tables import Labelled
 from lab.plots import go
 from lab.plots.caption import set_reading
 from lab.plots.functions import draw_inputs, gelu, window
@@ -50,7 +51,7 @@ def learned(scale: str, seeds: int, names: Sequence[str] = settings.SETS) -> lis
     ]
 
 
-def measure(runs: Sequence[tuple[dict, Run]]) -> pd.DataFrame:
+def measure(runs: Labelled) -> pd.DataFrame:
     """One row a function that a search found: set, mode, method, restart, layer (from 1), accuracy (on `val`, 0 to 1,
     of the model that was trained with it to decide), chosen, turns, gelu, relu (`r_squared` of both, at all knots)."""
     rows = []
@@ -61,7 +62,7 @@ def measure(runs: Sequence[tuple[dict, Run]]) -> pd.DataFrame:
     return pd.DataFrame(rows).round({"accuracy": 6, "turns": 6, "gelu": 6, "relu": 6})
 
 
-def values(runs: Sequence[tuple[dict, Run]]) -> pd.DataFrame:
+def values(runs: Labelled) -> pd.DataFrame:
     """The same functions, one row a knot: set, mode, method, restart, layer, chosen, x, value, density (of chosen ones,
     the share of inputs nearest to this knot, on test rows, in the first model that was trained with it; NaN of a model
     that diverged)."""
@@ -75,7 +76,7 @@ def values(runs: Sequence[tuple[dict, Run]]) -> pd.DataFrame:
 
 
 def _searched_functions(
-    runs: Sequence[tuple[dict, Run]],
+    runs: Labelled,
 ) -> Iterator[tuple[dict, Run, EpisodeResult, int, int, np.ndarray, np.ndarray]]:
     """Labels, first run, search, restart, layer, and knots x, y of all functions, each search once."""
     known = set()

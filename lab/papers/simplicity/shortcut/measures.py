@@ -24,8 +24,8 @@ from lab.papers.runs import POINTS, compare_one, gains_on_rows
 from lab.papers.simplicity.images.settings import TITLES
 from lab.papers.simplicity.origin import episode_result, numbers_of, restarts
 from lab.papers.simplicity.settings import RELU
+from lab.papers.tables import Labelled
 from lab.resolve import resolve
-from lab.run import Run
 from lab.scale import SCALES, check_scale, model_scale
 from lab.spec import ConstantRate, EpisodeSpec, Learned, Part, Perceptron, Restart, RunSpec, needs, replace
 from lab.tasks import Collage, SingleTileCollage
@@ -179,7 +179,7 @@ def planned(
     return plan
 
 
-def measure(runs: Sequence[tuple[dict, Run]]) -> pd.DataFrame:
+def measure(runs: Labelled) -> pd.DataFrame:
     """One row per run and evaluation, the first one of the initial weights: task, spectral, method, seed, step,
     diverged, and accuracies, 0 to 1: accuracy and val on these splits (both tiles tell the label; for models trained on
     one tile: that one does); easy, hard, val_easy and val_hard where only one tile does."""
@@ -197,7 +197,7 @@ def measure(runs: Sequence[tuple[dict, Run]]) -> pd.DataFrame:
     return pd.concat(parts, ignore_index=True).round(dict.fromkeys(names, 5))
 
 
-def functions(runs: Sequence[tuple[dict, Run]]) -> pd.DataFrame:
+def functions(runs: Labelled) -> pd.DataFrame:
     """What each restart of each search found, one row a knot: spectral, method, restart, accuracy_val (where only the
     tile of the method tells the label, of the model that decided), chosen, x, value."""
     parts, known = [], set()

@@ -22,6 +22,7 @@ from lab.papers.runs import POINTS
 from lab.papers.simplicity.complexity import kept_accuracy, probabilities, variation
 from lab.papers.simplicity.tables import settings
 from lab.papers.simplicity.tables.settings import IAFS, LEARNED, LINEAR, METHODS, NEIGHBOURS, RELU, TANH, TREES, tables
+from lab.papers.tables import Labelled
 from lab.plots import go
 from lab.plots.caption import set_reading
 from lab.plots.lines import points, whiskers
@@ -62,7 +63,7 @@ def plan(scale: str, seeds: int, methods: Sequence[str] = (LINEAR, *settings.NET
     ]
 
 
-def measure(runs: Sequence[tuple[dict, Run]], complexity: bool = False) -> pd.DataFrame:
+def measure(runs: Labelled, complexity: bool = False) -> pd.DataFrame:
     """Accuracies of all models, one row each: table, method, start, layers, prefactor, seed, accuracy (on `test`, 0 to
     1, with the weights that were kept; NaN where the run diverged), accuracy_val, accuracy_train, diverged, chosen
     (whether it has the setting of its method with the highest mean accuracy on `val`). k-NN and trees, which stand

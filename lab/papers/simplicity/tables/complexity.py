@@ -14,7 +14,6 @@ import pandas as pd
 
 from lab import estimates
 from lab.errors import shortened
-from lab.estimates import rank_correlation
 from lab.papers.claims import Claim, Verdict, absent, all_of, any_of
 from lab.papers.entry import Entry
 from lab.papers.runs import POINTS, gains, gains_on_rows, ratios
@@ -72,7 +71,7 @@ def _better_more_complex(table: pd.DataFrame) -> Verdict:
     right, tv = (chosen_means(table, value).mean().unstack("table") for value in ("accuracy", "tv"))
     gain, more = right.loc[IAFS] - right.loc[RELU], tv.loc[IAFS] / tv.loc[RELU]
     known = gain.notna() & more.notna()
-    return Verdict(rank_correlation(gain[known], more[known], "tables"), above=0.0)
+    return Verdict(estimates.rank_correlation(gain[known], more[known], "tables"), above=0.0)
 
 
 def _peaks_differ(table: pd.DataFrame) -> Verdict:

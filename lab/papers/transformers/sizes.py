@@ -15,21 +15,10 @@ from lab.papers.claims import Claim, Verdict, all_of
 from lab.papers.entry import Entry, Planned
 from lab.papers.runs import POINTS
 from lab.papers.tables import learned_functions
-from lab.papers.transformers import settings
-from lab.papers.transformers.language import (
-    accuracy_gains,
-    better,
-    changes,
-    claim_on_stories,
-    final,
-    perplexity_changes,
-    perplexity_gains,
-    some_text,
-    spread,
-    verdicts_of,
-)
+from lab.papers.transformers import language, settings
+from lab.papers.transformers.language import accuracy_gains, better, changes, claim_on_stories, final, verdicts_of
 from lab.papers.transformers.origin import stories_origin, texts_origin
-from lab.papers.transformers.settings import ATTENTION, BASELINE, BOTH, FROM_GELU, MLP, STORIES, Setting, language
+from lab.papers.transformers.settings import ATTENTION, BASELINE, BOTH, FROM_GELU, MLP, STORIES, Setting
 from lab.plots import go
 from lab.plots.caption import set_reading, signed
 from lab.plots.functions import by_method
@@ -53,7 +42,7 @@ def plan(texts: Mapping[str, str], methods: Iterable[str], scale: str, seeds: in
     """Each size with each method, on one text; texts: by scale."""
     runs = []
     for layers, width in settings.SIZES[scale]:
-        base = language(texts[scale], scale)
+        base = settings.language(texts[scale], scale)
         base = replace(base, model=replace(base.model, layers=layers, width=width))
         for method in methods:
             labels = {"task": base.task_name, "method": method, "layers": layers, "width": width}
@@ -106,7 +95,7 @@ def _better_at_each_size(table: pd.DataFrame) -> Verdict:
 def _mlp_alone_is_best(table: pd.DataFrame) -> Verdict:
     verdicts = []
     for size, rows in by_size(table):
-        effects = perplexity_changes(rows, "method", MLP)
+        effects = language.perplexity_changes(rows, "method", MLP)
         for method in (ATTENTION, BOTH):
             verdicts += verdicts_of(method, [(f"{size}, {method}", effects)], above=0.0, unit="%")
     return all_of(verdicts)
@@ -129,7 +118,7 @@ FIG13 = (
         "mlp-alone",
         "It is best to learn the function of the MLP alone",
         _mlp_alone_is_best,
-        some_text,
+        language.some_text,
         "6 seeds and 3 searches of each size",
         1.0,
     ),
@@ -152,9 +141,8 @@ def fig7(table: pd.DataFrame, functions: pd.DataFrame) -> go.Figure:
     figure.update_xaxes(title_text="layers × width", row=1, col=1)
     figure.update_yaxes(title_text="accuracy minus baseline (% points)", row=1, col=1)
     figure.update_yaxes(title_text="φ(x)", row=1, col=2)
-    set_reading(
-        figure, f"Left: held-out text. {spread(table)} Right: where functions of the largest model are not zero."
-    )
+    words = "Right: where functions of the largest model are not zero."
+    set_reading(figure, "Left: held-out text.", language.spread(table), words)
     return figure
 
 
@@ -168,12 +156,12 @@ def fig13(table: pd.DataFrame) -> go.Figure:
     figure = grid(methods, columns, height=180, top=40, gap=84, horizontal=30, share_y=True)
     for number, method in enumerate(methods):
         rows, at = table[table["method"].isin((BASELINE, method))], place(number, columns)
-        _draw_gains(figure, rows, perplexity_gains, at, False)
+        _draw_gains(figure, rows, language.perplexity_gains, at, False)
         figure.update_xaxes(title_text="layers × width", row=at[0], col=at[1])
         if at[1] == 1:
             figure.update_yaxes(title_text="baseline minus this one", row=at[0], col=1)
     figure.update_yaxes(matches="y")  # panels compare
-    set_reading(figure, f"Differences of training perplexity; above 0 is better. {spread(table)}")
+    set_reading(figure, f"Differences of training perplexity; above 0 is better. {language.spread(table)}")
     return figure
 
 
@@ -218,7 +206,7 @@ def fig12(table: pd.DataFrame, functions: pd.DataFrame) -> go.Figure:
         figure.update_yaxes(range=(-0.7, 1.7), showticklabels=False, ticks="", row=row, col=2)
     figure.update_xaxes(title_text="input x", row=len(sizes), col=1)
     figure.update_xaxes(title_text="accuracy minus baseline (% points)", row=len(sizes), col=2)
-    set_reading(figure, f"Left: where the learned function is not zero. {spread(table)}")
+    set_reading(figure, f"Left: where the learned function is not zero. {language.spread(table)}")
     return figure
 
 

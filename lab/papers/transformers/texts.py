@@ -14,25 +14,10 @@ from lab.papers.claims import Claim, Verdict, absent, all_of, any_of
 from lab.papers.entry import Entry, Planned
 from lab.papers.runs import POINTS, compare_one
 from lab.papers.tables import Labelled, alive, per_run
-from lab.papers.transformers import settings
-from lab.papers.transformers.language import (
-    COVERS,
-    LEARNED,
-    LINEAR,
-    changes,
-    claim_on_texts,
-    curves,
-    final,
-    groups,
-    of_paper,
-    other_texts,
-    perplexity_changes,
-    some_text,
-    spread,
-    verdicts_of,
-)
+from lab.papers.transformers import language, settings
+from lab.papers.transformers.language import LINEAR, claim_on_texts, perplexity_changes, some_text, verdicts_of
 from lab.papers.transformers.origin import texts_origin
-from lab.papers.transformers.settings import BASELINE, FROM_GELU, MLP, TEXT_NAMES, TEXT_SEEDS, TEXTS, language
+from lab.papers.transformers.settings import BASELINE, FROM_GELU, MLP, TEXT_NAMES, TEXT_SEEDS, TEXTS
 from lab.plots import go
 from lab.plots.caption import interval_note, set_reading, signed
 from lab.plots.lines import line, named, whiskers
@@ -43,21 +28,21 @@ from lab.statistics import LEVEL, over_seeds
 from lab.tasks.named import task_title
 
 MANO = "mano"
-METHODS = (LINEAR, BASELINE, *LEARNED)
+METHODS = (LINEAR, BASELINE, *language.LEARNED)
 UNCLEAR = "shakespeare char"  # three seeds do not decide whether the gain diminishes
 SMALL = 2.0  # percent of perplexity: what is taken here as very small
 
 
 def by_method(name: str, scale: str, seeds: int, methods: Sequence[str]) -> list[Planned]:
     """Runs on a text, with each method."""
-    base = language(name, scale)
+    base = settings.language(name, scale)
     labels = {"task": base.task_name}
-    return [(labels | {"method": m}, run) for m in methods for run in base.runs(seeds, **changes(base, m))]
+    return [(labels | {"method": m}, run) for m in methods for run in base.runs(seeds, **language.changes(base, m))]
 
 
 def plan_fig9(scale: str, seeds: int) -> list[Planned]:
     """Each text, and MANO, with the baseline, and with the MLP function learned for each."""
-    known = [*(language(name, scale) for name in TEXTS[scale]), settings.setting(MANO, scale)]
+    known = [*(settings.language(name, scale) for name in TEXTS[scale]), settings.setting(MANO, scale)]
     runs = []
     for base in known:
         kinds = {BASELINE: None} | {other.task_name: other.search() for other in known}
@@ -130,7 +115,8 @@ def summary_fig15(table: pd.DataFrame) -> str:
 def _against(table: pd.DataFrame, base: str) -> list[tuple[object, dict[str, estimates.Estimate]]]:
     """By text of the paper: training perplexity of each method against that of `base`."""
     return [
-        (task, perplexity_changes(rows, "method", base)) for task, rows in of_paper(table).groupby("task", sort=False)
+        (task, perplexity_changes(rows, "method", base))
+        for task, rows in language.of_paper(table).groupby("task", sort=False)
     ]
 
 
@@ -145,7 +131,7 @@ def _relative_gains(table: pd.DataFrame) -> dict[str, float]:
     """By text: what the learned MLP function gains in log perplexity, as a share of what GELU gains on a linear MLP."""
     shares = {}
     for task, rows in table.groupby("task", sort=False):
-        logs = {kind: np.log(values).mean() for kind, values in groups(rows, "method", "perplexity").items()}
+        logs = {kind: np.log(values).mean() for kind, values in language.groups(rows, "method", "perplexity").items()}
         if {LINEAR, BASELINE, MLP} <= set(logs):
             shares[str(task)] = float(100 * (logs[BASELINE] - logs[MLP]) / (logs[LINEAR] - logs[BASELINE]))
     return shares
@@ -188,11 +174,11 @@ def _differences_are_small(table: pd.DataFrame) -> Verdict:
 def _larger_early(table: pd.DataFrame) -> Verdict:
     """Early gain minus last gain: how much more the baseline's loss falls in between, each run by itself."""
     verdicts = []
-    for task, rows in of_paper(table).groupby("task", sort=False):
+    for task, rows in language.of_paper(table).groupby("task", sort=False):
         ends = {kind: early_and_last(losses) for kind, losses in losses_by_method(rows).items()}
         falls = {kind: (early - last).tolist() for kind, (early, last) in ends.items()}
         if {BASELINE, MLP} <= set(falls):
-            difference = compare_one(falls, BASELINE, MLP, COVERS)
+            difference = compare_one(falls, BASELINE, MLP, language.COVERS)
             verdicts.append(Verdict(difference, above=0.0, unit="nats", case=str(task)))
     return all_of(verdicts)
 
@@ -221,7 +207,7 @@ FIG8 = (
         "characters",
         "The gain is clearer with characters than with subwords",
         _characters_gain_more,
-        stands_in=lambda table, scale: other_texts(_in_both(table), scale),
+        stands_in=lambda table, scale: language.other_texts(_in_both(table), scale),
     ),
 )
 FIG9 = (
@@ -297,7 +283,7 @@ def fig15(table: pd.DataFrame) -> go.Figure:
         figure,
         "Left: held-out text; thin: one run a seed, thick: mean. Right: how much lower the loss is with the learned"
         " function.",
-        spread(table, "Band"),
+        language.spread(table, "Band"),
     )
     return figure
 
@@ -350,7 +336,7 @@ def fig9(table: pd.DataFrame) -> go.Figure:
     set_reading(
         figure,
         "Difference of training perplexity from the baseline in %; below 0 (blue) is better.",
-        f"{spread(table, '±')} Colours end at ±{END:.0f} %.",
+        f"{language.spread(table, '±')} Colours end at ±{END:.0f} %.",
     )
     return figure
 
@@ -365,7 +351,7 @@ ENTRIES = (
         " GELU), for the attention, and for both",
         "most often the learned MLP function is best; code gains more than prose, characters more than subwords",
         plan=lambda scale, seeds: [run for name in TEXTS[scale] for run in by_method(name, scale, seeds, METHODS)],
-        measure=final,
+        measure=language.final,
         plot=fig8,
         summary=summary_fig8,
         claims=FIG8,
@@ -396,7 +382,7 @@ ENTRIES = (
         "Loss on held-out text over training, with GELU and with the function learned for the MLP, and the difference",
         "the improvement is larger early in training, then it diminishes",
         plan=plan_fig15,
-        measure=curves,
+        measure=language.curves,
         plot=fig15,
         summary=summary_fig15,
         claims=FIG15,

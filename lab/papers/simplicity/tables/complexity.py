@@ -20,17 +20,7 @@ from lab.papers.runs import POINTS, gains, gains_on_rows, ratios
 from lab.papers.simplicity.complexity import SATURATES, of_probabilities
 from lab.papers.simplicity.tables import accuracy, settings
 from lab.papers.simplicity.tables.accuracy import ALMOST_ALL, OVER_TABLES, SHOWN, chosen_means, measure, plan
-from lab.papers.simplicity.tables.settings import (
-    IAFS,
-    LEARNED,
-    LINEAR,
-    METHODS,
-    NEIGHBOURS,
-    NETWORKS,
-    RELU,
-    TANH,
-    TREES,
-)
+from lab.papers.simplicity.tables.settings import IAFS, LEARNED, LINEAR, NEIGHBOURS, NETWORKS, RELU, TANH, TREES
 from lab.plots import go
 from lab.plots.caption import set_reading
 from lab.plots.panels import grid, name_axes, place
@@ -154,7 +144,9 @@ def marks(table: pd.DataFrame, x: str = "tv", x_title: str = "total variation<br
     starts = table["start"].map({"zero": FROM_ZERO, "relu": FROM_RELU})
     kind = table["method"].where(table["method"] != LEARNED, starts)
     table = table.assign(kind=kind, percent=100 * table["accuracy"], training=100 * table["accuracy_train"])
-    order = [kind for method in METHODS for kind in ((FROM_RELU, FROM_ZERO) if method == LEARNED else (method,))]
+    order = [
+        kind for method in settings.METHODS for kind in ((FROM_RELU, FROM_ZERO) if method == LEARNED else (method,))
+    ]
     order = [kind for kind in order if kind in set(table["kind"])]
     names = list(table["table"].unique())
     columns = min(accuracy.COLUMNS, len(names))

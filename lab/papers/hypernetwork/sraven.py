@@ -114,10 +114,6 @@ def _problems(planned: Sequence[Planned], last: str = " and ") -> str:
     return last.join(f"{number:,}" for number in sorted({labels["problems"] for labels, _ in planned}))
 
 
-def _notes_by_problems(scale: str) -> list[str]:
-    return [f"{_problems(plan(scale, 1), ', ')} problems ({_MARKS}), one width and depth (paper three of each)"]
-
-
 def _notes(scale: str, by: str, values: Values, paper: str, marks: str = _UNSAID, numbers: Values = FEWER) -> list[str]:
     """What the settings do not show. paper, marks: the values and the numbers of problems of the paper, in words."""
     planned = plan(scale, 1, numbers, by, values)
@@ -287,7 +283,8 @@ def fig_a4(table: pd.DataFrame) -> go.Figure:
 def _draw(figure: go.Figure, table: pd.DataFrame, by: str, value: str, at: Panel, thin: bool = False) -> None:
     name, _, write = WHERE[by]
     apart, methods = APART * np.ptp(_axis(table, by)), methods_of(table)
-    (scale, unit), sizes = (1, "nats") if value == "loss" else (100, "%"), (1.2, 4) if thin else (2.5, 8)
+    scale, unit = (1, "nats") if value == "loss" else (100, "%")
+    sizes = (1.2, 4) if thin else (2.5, 8)  # of lines and of marks
     for rank, method in enumerate(methods):
         stats = scale * over_seeds(table[table["method"] == method], by, value)[["mean", "half"]]
         look: dict[str, Any] = {"error_y": whiskers(stats["half"]), "dash": "solid"}
@@ -295,8 +292,8 @@ def _draw(figure: go.Figure, table: pd.DataFrame, by: str, value: str, at: Panel
             look = {"name": f"{method_title(method)}, seen combinations", "showlegend": False, "dash": "dot"}
         look |= {"customdata": [write(point) for point in stats.index]}
         look |= {"hovertemplate": f"{name} %{{customdata}}: %{{y:.3g}} {unit}"}
-        x, (width, size) = _along(stats.index, by) + apart * (rank - (len(methods) - 1) / 2), sizes
-        method_line(figure, x, stats["mean"], method, at, width, size, **look)
+        x = _along(stats.index, by) + apart * (rank - (len(methods) - 1) / 2)
+        method_line(figure, x, stats["mean"], method, at, *sizes, **look)
 
 
 def _draw_guess(figure: go.Figure, table: pd.DataFrame, by: str, at: Panel) -> None:
@@ -360,7 +357,9 @@ ENTRIES = (
         plan=plan,
         plot=partial(accuracy, by="problems"),
         summary=_summary_by_problems,
-        notes=_notes_by_problems,
+        notes=lambda scale: [
+            f"{_problems(plan(scale, 1), ', ')} problems ({_MARKS}), one width and depth (paper three of each)"
+        ],
         seeds=SEEDS,
         claims=FIG4A,
         origin=origin("sraven", ("steps",)),

@@ -65,18 +65,11 @@ def setting(task: str, scale: str) -> Setting:
     check_scale(scale)
     base = printed(task)
     paper = replace(base, recipe=replace(base.recipe, rate=_PAPER_RATES.get(task, base.recipe.rate)))
-    return _smaller(paper) if scale == "smoke" else _at_laptop(task, paper) if scale == "laptop" else paper
-
-
-def _smaller(paper: Setting) -> Setting:
-    """At scale smoke."""
-    model = replace(paper.model, layers=1, heads=2, width=8)
-    recipe = replace(paper.recipe, steps=6, rate=0.003, batch=8, every=2)
-    return replace(paper, model=model, recipe=recipe, read=4, models=2, searches=min(paper.searches, 2))
-
-
-def _at_laptop(task: str, paper: Setting) -> Setting:
-    if task in CHEAP:
+    if scale == "smoke":
+        model = replace(paper.model, layers=1, heads=2, width=8)
+        recipe = replace(paper.recipe, steps=6, rate=0.003, batch=8, every=2)
+        return replace(paper, model=model, recipe=recipe, read=4, models=2, searches=min(paper.searches, 2))
+    if scale == "paper" or task in CHEAP:
         return paper
     changes, steps, rate, batch, read, models = _LAPTOP[task]
     recipe = replace(paper.recipe, steps=steps, rate=rate, batch=batch, every=25 if steps <= 1000 else 50)
@@ -86,18 +79,12 @@ def _at_laptop(task: str, paper: Setting) -> Setting:
     return replace(paper, model=model, recipe=recipe, evaluate=evaluate, read=read, models=models)
 
 
-# At the printed rate, 0.02, and from 0.005 on, a GELU baseline stays at chance. Best on `val` in
-# data/results/transformers/sweep/paper/sweep.csv.
+# Best on `val` in data/results/transformers/sweep/paper/sweep.csv; from 0.005 on, a GELU baseline stays at chance.
 _PAPER_RATES = {"addmod": 0.002}
 
 
 def printed(task: str) -> Setting:
-    """Table 4. Where its cells can be read in two ways, and nothing decides, this is the cheaper one.
-
-    The batch of COPY and MANO is 512: with 64, the cheaper reading, COPY is learned up to short lengths alone, and
-    MANO stays at a constant answer. HAYSTACK has Canon layers, which the text has "for many tasks": without them GELU
-    answers with some value of the list, at every rate (`lab sweep haystack --canon`, canon.csv).
-    """
+    """Table 4. Where its cells can be read in two ways, and nothing decides, this is the cheaper one; see `GUESSES`."""
     mano = task == "mano"
     model = ModelSpec(
         layers=4 if mano else 2,
@@ -135,13 +122,11 @@ _TABLE_4 = {  # steps, peak rate, step of the compatibility matrix
 }
 
 
-# What differs from the paper: model, steps, peak rate, batch, step of the matrix, M.
-# Rates: best on `val` in data/results/transformers/sweep/laptop/sweep.csv (`lab sweep`).
+# What differs from the paper: model, steps, peak rate, batch, step of the matrix, M. Rates are best on `val` in
+# data/results/transformers/sweep/laptop/sweep.csv (`lab sweep`); docs/log.md says what did not work.
 _LAPTOP: dict[str, tuple[dict, int, float, int, int, int]] = {
     "add": ({"width": 64}, 1000, 0.004, 256, 700, 3),
-    # reduced models (width 32 and 64) stay at chance, at every rate and with batches of 128 and 256
     "addreversed": ({}, 1000, 0.001, 128, 700, 3),
-    # with batches of 64 it stays at a constant answer, at every rate: `lab sweep mano --batches 64 512`, batches.csv;
     # Canon layers make no difference that two seeds could tell (canon.csv)
     "mano": ({"layers": 2, "heads": 4, "width": 32, "canon": False, "tied": False}, 1000, 0.004, 512, 1000, 3),
     "haystack": ({"width": 32}, 1000, 0.004, 128, 400, 3),

@@ -59,8 +59,7 @@ def plan_fig15(scale: str, seeds: int) -> list[Planned]:
 
 
 def measure_fig9(runs: Labelled) -> pd.DataFrame:
-    """One row a run, at its end: task, architecture (whose function), seed, perplexity (of training), accuracy (0 to 1,
-    held out), diverged."""
+    """At the end of each run: task, architecture (whose function), seed, training perplexity, accuracy, diverged."""
     return per_run(runs, lambda run: {"perplexity": exp(run.loss[-1]), "accuracy": float(run.accuracy[-1])})
 
 

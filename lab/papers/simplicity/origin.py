@@ -6,9 +6,13 @@ import hashlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 
 import numpy as np
+import torch
+from torch import Tensor
 
+from lab.models.mlp import MLP
 from lab.papers.origin import Field, Origin
 from lab.papers.simplicity import settings
+from lab.papers.tables import Labelled
 from lab.run import Run
 from lab.search_results import EpisodeResult
 from lab.spec import EpisodeSpec, needs
@@ -82,6 +86,24 @@ def _numbers(one: settings.Grokking) -> dict[str, object]:
 
 _APPENDIX = ("width", "steps", "rate", "share that is not the test split")
 _SWEEP = "sweep with ReLU on val at laptop scale, for 27 classes; in proportion to the classes"
+
+
+def first_of_searches(runs: Labelled) -> Iterator[tuple[dict, Run]]:
+    """The first run of each search that runs need, with its labels."""
+    known = set()
+    for labels, run in runs:
+        for search in needs(run.spec)[:1]:
+            if search not in known:
+                known.add(search)
+                yield labels, run
+
+
+def received(run: Run) -> list[Tensor]:
+    """What the functions of a trained perceptron receive on test rows, by layer."""
+    model = run.model()
+    assert isinstance(model, MLP)
+    with torch.no_grad():
+        return model.received(run.spec.task.split(run.spec.task_seed)["test"].inputs[None])
 
 
 def episode_result(run: Run) -> EpisodeResult:

@@ -13,12 +13,11 @@ import pandas as pd
 import torch
 
 from lab import estimates
-from lab.models.mlp import MLP
 from lab.papers.claims import Claim, Verdict, absent, any_of
 from lab.papers.entry import Entry, Planned
 from lab.papers.runs import ratios, steps_to
 from lab.papers.simplicity.first_steps import PERCENT, curves, reached, spare
-from lab.papers.simplicity.origin import episode_result, of_operations, restarts
+from lab.papers.simplicity.origin import episode_result, first_of_searches, of_operations, received, restarts
 from lab.papers.simplicity.settings import LEARNED, LEVEL, METHODS, RELU, Grokking, grokking
 from lab.papers.tables import Labelled, share_by_knot
 from lab.plots import go
@@ -30,7 +29,6 @@ from lab.plots.panels import above, grid, name_axes, place
 from lab.plots.style import BLACK, GREY, SIZE, colour, faded
 from lab.plots.words import diverged_runs
 from lab.probes.profile import wave
-from lab.run import Run
 from lab.tasks import Operation
 
 VERSIONS = tuple(Operation("a+b", modulus=modulus) for modulus in (13, 27, 29, 41))
@@ -86,33 +84,20 @@ def functions(runs: Labelled) -> pd.DataFrame:
     line and sine nearest to it there, see `lab.probes.profile`), frequency (of that sine, periods a unit), explained
     (share of the variance) and noise (what that would be of noise).
     """
-    first: dict[tuple, tuple[dict, Run]] = {}
-    for labels, run in runs:
-        if labels["method"] == LEARNED:
-            names = {name: labels[name] for name in ("task", "search") if name in labels}
-            first.setdefault(tuple(names.values()), (names, run))
     unknown, parts = dict.fromkeys(("density", "sine", "frequency", "explained", "noise"), nan), []
-    for names, run in first.values():
+    for labels, run in first_of_searches(runs):
+        names = {name: labels[name] for name in ("task", "search") if name in labels}
         for restart in restarts(episode_result(run)):
             x, value = restart["x"], restart["value"]
             part = pd.DataFrame(names | restart | {"x": x.round(6), "value": value.round(6)} | unknown)
             if restart["chosen"]:
-                density = _density(run, x)
+                inputs = torch.cat([part.flatten() for part in received(run)])
+                density = share_by_knot(inputs.double().numpy(), x)
                 near = wave(x, value, density if density.sum() > 0 else None)  # a diverged model has no inputs
                 part = part.assign(density=density, sine=near.y, frequency=near.frequency)
                 part = part.assign(explained=near.explained, noise=near.noise)
             parts.append(part)
     return pd.concat(parts, ignore_index=True).round(dict.fromkeys(unknown, 6))
-
-
-def _density(run: Run, x: np.ndarray) -> np.ndarray:
-    """Share of what the non-linearity of a trained model receives on test rows, by the nearest of the knots x."""
-    model, received = run.model(), []
-    assert isinstance(model, MLP)
-    model.phi.register_forward_pre_hook(lambda _, inputs: received.append(inputs[0].flatten()))
-    with torch.no_grad():
-        model(run.spec.task.split(run.spec.task_seed)["test"].inputs[None])
-    return share_by_knot(torch.cat(received).double().numpy(), x)
 
 
 def sines(functions: pd.DataFrame) -> pd.DataFrame:

@@ -15,13 +15,12 @@ import pandas as pd
 import torch
 
 from lab import estimates
-from lab.models.mlp import MLP
 from lab.papers.claims import Claim, Verdict, on_every_reading
 from lab.papers.entry import Entry, Planned
 from lab.papers.simplicity.images import settings
 from lab.papers.simplicity.images.accuracy import TASKS, plan
 from lab.papers.simplicity.images.settings import CLASSIFICATION, FROM_RELU, FROM_ZERO, REGRESSION, RELU, TITLES
-from lab.papers.simplicity.origin import episode_result
+from lab.papers.simplicity.origin import episode_result, first_of_searches, received
 from lab.papers.tables import Labelled
 from lab.plots import go
 from lab.plots.caption import set_reading
@@ -33,7 +32,7 @@ from lab.probes.profile import Received, counts
 from lab.run import Run
 from lab.scale import SCALES
 from lab.search_results import EpisodeResult
-from lab.spec import EpisodeSpec, needs
+from lab.spec import EpisodeSpec
 
 NEAR_RELU = 0.99  # share of a function's variance that ReLU explains, above which the search has not left it
 SMOOTHED = {"as they are": 1, "over 3 knots": 3, "over 5 knots": 5}
@@ -79,12 +78,7 @@ def _searched_functions(
     runs: Labelled,
 ) -> Iterator[tuple[dict, Run, EpisodeResult, int, int, np.ndarray, np.ndarray]]:
     """Labels, first run, search, restart, layer, and knots x, y of all functions, each search once."""
-    known = set()
-    for labels, run in runs:
-        search = needs(run.spec)[0]
-        if search in known:
-            continue
-        known.add(search)
+    for labels, run in first_of_searches(runs):
         result = episode_result(run)
         for restart in range(len(result.results)):
             for layer, spline in enumerate(result.of_restart(restart).values(), 1):
@@ -94,11 +88,8 @@ def _searched_functions(
 
 def _density(run: Run, search: EpisodeSpec, layer: int, knots: int) -> np.ndarray:
     """Share of what a function receives in a trained model, by the nearest knot; of a shared one, in all layers."""
-    model = run.model()
-    assert isinstance(model, MLP)
-    with torch.no_grad():
-        received = model.received(run.spec.task.split(run.spec.task_seed)["test"].inputs[None])
-    inputs = received[layer - 1] if search.learn == "layers" else torch.cat([part.flatten() for part in received])
+    parts = received(run)
+    inputs = parts[layer - 1] if search.learn == "layers" else torch.cat([part.flatten() for part in parts])
     inputs = inputs[inputs.isfinite()]
     number = counts(inputs, search.low, search.high, knots) if inputs.numel() else np.full(knots, np.nan)
     return number / number.sum()

@@ -22,12 +22,12 @@ from lab.papers.entry import Planned
 from lab.papers.origin import Field, Origin, shipped
 from lab.papers.runs import POINTS, compare_one, gains_on_rows
 from lab.papers.simplicity.images.settings import TITLES
-from lab.papers.simplicity.origin import episode_result, numbers_of, restarts
+from lab.papers.simplicity.origin import episode_result, first_of_searches, numbers_of, restarts
 from lab.papers.simplicity.settings import RELU
 from lab.papers.tables import Labelled
 from lab.resolve import resolve
 from lab.scale import SCALES, check_scale, model_scale
-from lab.spec import ConstantRate, EpisodeSpec, Learned, Part, Perceptron, Restart, RunSpec, needs, replace
+from lab.spec import ConstantRate, EpisodeSpec, Learned, Part, Perceptron, Restart, RunSpec, replace
 from lab.tasks import Collage, SingleTileCollage
 from lab.tasks.collage import TILES
 from lab.training.descent_fleet import fleet_of
@@ -200,13 +200,10 @@ def measure(runs: Labelled) -> pd.DataFrame:
 def functions(runs: Labelled) -> pd.DataFrame:
     """What each restart of each search found, one row a knot: spectral, method, restart, accuracy_val (where only the
     tile of the method tells the label, of the model that decided), chosen, x, value."""
-    parts, known = [], set()
-    for labels, run in runs:
-        for search in needs(run.spec):
-            if search not in known:
-                known.add(search)
-                kind = {name: labels[name] for name in ("spectral", "method")}
-                parts += [pd.DataFrame(kind | restart) for restart in restarts(episode_result(run))]
+    parts = []
+    for labels, run in first_of_searches(runs):
+        kind = {name: labels[name] for name in ("spectral", "method")}
+        parts += [pd.DataFrame(kind | restart) for restart in restarts(episode_result(run))]
     return pd.concat(parts, ignore_index=True).round({"x": 6, "value": 6})
 
 

@@ -8,8 +8,8 @@ a token.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 from operator import attrgetter
-from typing import Any
 
 import pandas as pd
 
@@ -88,22 +88,21 @@ def _hyla_below(table: pd.DataFrame, kind: str) -> Verdict:
     return Verdict(compare_one(losses, kind, "hyla", "seeds"), above=0.0, unit="nats")
 
 
-_ON_C4: dict[str, Any] = {
-    "decides": "C4 with 50 million weights and 130 billion tokens; many GPUs",
-    "stands_in": text_in_place_of("C4", [TEXTS["paper"].name]),
-}
+_claim = partial(
+    Claim,
+    decides="C4 with 50 million weights and 130 billion tokens; many GPUs",
+    stands_in=text_in_place_of("C4", [TEXTS["paper"].name]),
+)
 FIG6 = (
-    Claim(
+    _claim(
         "below-linear",
         "HYLA improves language modelling over linear attention",
         lambda table: _hyla_below(table, "linear"),
-        **_ON_C4,
     ),
-    Claim(
+    _claim(
         "close-to-softmax",
         "HYLA performs closely to softmax attention (nearer to it than to linear attention)",
         lambda table: _hyla_below(table, "half"),
-        **_ON_C4,
     ),
 )
 

@@ -86,7 +86,7 @@ def tanh(scale: str = "laptop", prefactor: float = 1.0, layers: int = 2, seed: i
 
 
 def origin(layers: dict[str, tuple[int, ...]], named: bool = True) -> Origin:
-    """layers: hidden ones, by scale. named: whether the paper names the table of the figure."""
+    """Of such networks. layers: hidden ones, by scale. named: whether the paper names the table of the figure."""
 
     def numbers(scale: str) -> dict[str, tuple[object, str]]:
         spec = tanh(scale)

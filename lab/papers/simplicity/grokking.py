@@ -6,6 +6,7 @@ They share the runs on addition modulo 27 with Figures 12 and 13.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -91,20 +92,11 @@ def _better_on_almost_all(table: pd.DataFrame) -> Verdict:
 
 
 _SIZE = "the size of the initial weights as an axis, and the accuracy that counts: the paper prints neither"
+_claim = partial(Claim, decides=_SIZE, hours=1.5)
 FIG11 = (  # faster at all, and a shorter delay, are claims of Figure 13, whose settings have this one among them
-    Claim(
-        "ten-times",
-        "Our model converges ~10 times faster than ReLUs (at least 5 to 7)",
-        _about_ten_times,
-        decides=_SIZE,
-        hours=1.5,
-    ),
-    Claim(
-        "eliminated",
-        "Learned functions essentially eliminate grokking (10 to 20 % of ReLU's delay at most)",
-        _no_delay,
-        decides=_SIZE,
-        hours=1.5,
+    _claim("ten-times", "Our model converges ~10 times faster than ReLUs (at least 5 to 7)", _about_ten_times),
+    _claim(
+        "eliminated", "Learned functions essentially eliminate grokking (10 to 20 % of ReLU's delay at most)", _no_delay
     ),
 )
 FIG28 = (

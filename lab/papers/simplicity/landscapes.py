@@ -132,39 +132,30 @@ def _aligned(table: pd.DataFrame) -> Verdict:
 
 
 _OUTPUTS = "total variation of outputs, and networks that are trained to the end, of which one is clearly the best"
+_claim = partial(Claim, decides=_OUTPUTS, hours=1.5, stands_in=of_probabilities)
 FIG24 = (
-    Claim(
+    _claim(
         "most-complex",
         "Complexity increases to the highest level in the best model of each table",
         _of_the_best(_more("solution")),
-        decides=_OUTPUTS,
-        hours=1.5,
-        stands_in=of_probabilities,
     ),
-    Claim(
+    _claim(
         "rises",
         "Complexity increases in training, for all models",
         _rises,
         decides="total variation of outputs",
         hours=1.2,
-        stands_in=of_probabilities,
     ),
-    Claim(
+    _claim(
         "ambient-others",
         "Around the best networks the ambient complexity is higher than around less accurate ones",
         _of_the_best(_more("ambient")),
-        decides=_OUTPUTS,
-        hours=1.5,
-        stands_in=of_probabilities,
     ),
-    Claim(
+    _claim(
         "ambient-solution",
         "Around the best networks the ambient complexity is higher than their own",
         _of_the_best(_around),
         several_radii,
-        _OUTPUTS,
-        1.5,
-        stands_in=of_probabilities,
     ),
     Claim(
         "aligned",

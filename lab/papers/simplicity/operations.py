@@ -190,21 +190,10 @@ def _dense(table: pd.DataFrame) -> Verdict:
 
 _BOTH = "functions and operations, of one search each"
 _MORE = "the other 14 operations, so that 22 rows are compared and not 8"
+_claim = partial(Claim, decides=_MORE, hours=2.0)
 FIG14 = (
-    Claim(
-        "transfer",
-        "The learned activations do transfer: they score above ReLU on other operations",
-        _transfer,
-        decides=_MORE,
-        hours=2.0,
-    ),
-    Claim(
-        "dense",
-        "The matrix is densely filled, positive transfer across many tasks (over half of it)",
-        _dense,
-        decides=_MORE,
-        hours=2.0,
-    ),
+    _claim("transfer", "The learned activations do transfer: they score above ReLU on other operations", _transfer),
+    _claim("dense", "The matrix is densely filled, positive transfer across many tasks (over half of it)", _dense),
     Claim("every", "An activation learned on all tasks scores above ReLU, over operations", _gains("every", "relu")),
     Claim(
         "every-specific",

@@ -5,6 +5,7 @@ depths. Those of the width of Figure 5 are its runs.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 import pandas as pd
@@ -80,35 +81,32 @@ def _often_fewer_layers(table: pd.DataFrame) -> Verdict:
     return Verdict(estimates.mean([one.effect for one in every], "tables"), above=0.0, unit=POINTS)
 
 
+_claim = partial(Claim, decides=MORE_SEEDS)
 FIG8 = (
-    Claim(
+    _claim(
         "surpass",
         "The learned activation functions surpass ReLUs (COVERTYPE, over widths and depths)",
         lambda table: all_of(_gains(table, first=True, fewer=False)),
-        decides=MORE_SEEDS,
         hours=1.0,
     ),
-    Claim(
+    _claim(
         "fewer-layers",
         "Learned functions surpass ReLU with fewer layers (one less than its most, COVERTYPE)",
         lambda table: all_of(_gains(table, first=True, fewer=True)),
-        decides=MORE_SEEDS,
         hours=1.0,
     ),
 )
 FIG21 = (
-    Claim(
+    _claim(
         "surpass",
         "The learned activation functions surpass ReLUs on each other table",
         lambda table: all_of(_gains(table, first=False, fewer=False)),
-        decides=MORE_SEEDS,
         hours=2.0,
     ),
-    Claim(
+    _claim(
         "fewer-layers",
         "Learned functions often surpass ReLU with fewer layers (one less than its most, over tables)",
         _often_fewer_layers,
-        decides=MORE_SEEDS,
         hours=2.0,
     ),
 )

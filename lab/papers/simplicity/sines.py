@@ -5,6 +5,7 @@ addition (simplicity paper, Section 3.5, Figure 12).
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from math import nan
 from typing import Any
 
@@ -133,22 +134,11 @@ def _frequencies_vary(functions: pd.DataFrame) -> Verdict:
 
 
 _OVERNIGHT = "scale overnight, which has three searches for each version"
+_claim = partial(Claim, of_functions=True, decides=_OVERNIGHT, hours=0.6)
 FIG12 = (
-    Claim(
-        "sines",
-        "The activations learned for modular addition are sine-like, over versions",
-        _are_sines,
-        of_functions=True,
-        decides=_OVERNIGHT,
-        hours=0.6,
-    ),
-    Claim(
-        "frequencies",
-        "The frequency of the sine-like function varies across versions of the task",
-        _frequencies_vary,
-        of_functions=True,
-        decides=_OVERNIGHT,
-        hours=0.6,
+    _claim("sines", "The activations learned for modular addition are sine-like, over versions", _are_sines),
+    _claim(
+        "frequencies", "The frequency of the sine-like function varies across versions of the task", _frequencies_vary
     ),
 )
 

@@ -7,6 +7,7 @@ Figures 4 and 18 have the same runs; those of Figures 3 and 16, which show the f
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -150,11 +151,12 @@ def _harder(table: pd.DataFrame) -> Verdict:
     return _gains(table, groups, pairs, covers="seeds", above=0.0)
 
 
-_MORE: dict[str, Any] = {
-    "needs": _baseline_as_printed,
-    "decides": "3 searches and 12,000 steps on Fashion-MNIST as numbers, where networks are best at their last step",
-    "hours": 3.0,
-}
+_in_regression = partial(
+    Claim,
+    needs=_baseline_as_printed,
+    decides="3 searches and 12,000 steps on Fashion-MNIST as numbers, where networks are best at their last step",
+    hours=3.0,
+)
 FIG2 = (
     Claim(
         "similar",
@@ -163,17 +165,15 @@ FIG2 = (
         decides="3 searches of 400 inner steps from zero on Fashion-MNIST, where the one of here hardly trains",
         hours=1.0,
     ),
-    Claim(
+    _in_regression(
         "better",
         "In regression, models with activations learned from zeros perform better than ReLU",
         lambda table: _better(table, RELU),
-        **_MORE,
     ),
-    Claim(
+    _in_regression(
         "from-zero",
         "In regression, an initialization as zeros is better than one as ReLU",
         lambda table: _better(table, settings.FROM_RELU),
-        **_MORE,
     ),
     Claim(
         "harder",

@@ -8,6 +8,7 @@ irregular it looks. So what goes up and down more has to do so smoothed, too, an
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -74,9 +75,7 @@ def values(runs: Labelled) -> pd.DataFrame:
     return pd.concat(parts, ignore_index=True).round({"density": 6})
 
 
-def _searched_functions(
-    runs: Labelled,
-) -> Iterator[tuple[dict, Run, EpisodeResult, int, int, np.ndarray, np.ndarray]]:
+def _searched_functions(runs: Labelled) -> Iterator[tuple[dict, Run, EpisodeResult, int, int, np.ndarray, np.ndarray]]:
     """Labels, first run, search, restart, layer, and knots x, y of all functions, each search once."""
     for labels, run in first_of_searches(runs):
         result = episode_result(run)
@@ -201,20 +200,20 @@ def _wavelet(functions: pd.DataFrame) -> Verdict:
     )
 
 
-_THREE: dict[str, Any] = {"decides": "three searches a set", "hours": 1.0, "of_functions": True}
+_claim = partial(Claim, decides="three searches a set", hours=1.0, of_functions=True)
 FIG16 = (
-    Claim(
+    _claim(
         "irregular",
         "Functions for regression have more irregularities (learned from zeros)",
         lambda functions: _more_irregular(functions, FROM_ZERO),
-        **_THREE | {"decides": "a search whose steps get smaller, so that knots have no noise of their own"},
+        decides="a search whose steps get smaller, so that knots have no noise of their own",
     ),
-    Claim(
+    _claim(
         "irregular-relu",
         "Functions for regression have more irregularities (learned from a ReLU)",
         lambda functions: _more_irregular(functions, FROM_RELU),
         _left_relu,
-        **_THREE | {"decides": "searches of 400 episodes at rates above .2, where more functions leave ReLU"},
+        decides="searches of 400 episodes at rates above .2, where more functions leave ReLU",
     ),
     Claim(
         "gelu",
@@ -224,9 +223,7 @@ FIG16 = (
         hours=1.0,
         of_functions=True,
     ),
-    Claim(
-        "wavelets", "For classification, functions learned from zeros rise and fall, as wavelets do", _wavelet, **_THREE
-    ),
+    _claim("wavelets", "For classification, functions learned from zeros rise and fall, as wavelets do", _wavelet),
 )
 
 

@@ -211,8 +211,8 @@ def origin(
     numbers: Callable[[str], dict[str, tuple[object, str]]] = _fields,
     data_scale: Callable[[str], str] = lambda scale: scale,
 ) -> Origin:
-    """names: of the paper's sets that the figure shows. numbers: of another setting. data_scale: the scale whose data a
-    scale trains on."""
+    """Of entries on image sets. names: of the paper's sets that the figure shows. numbers: of another setting.
+    data_scale: the scale whose data a scale trains on."""
 
     def known(scale: str) -> dict[str, datasets.Dataset]:
         """What stands for each of the sets that are here."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -139,7 +140,7 @@ def _left_of_gap(table: pd.DataFrame) -> Verdict:
     return Verdict(left, below=ELIMINATED, refuted_above=LEFT, unit="% of ReLU's gap")
 
 
-def _enough_tables(table: pd.DataFrame, scale: str) -> str:
+def enough_tables(table: pd.DataFrame, scale: str) -> str:
     """A mean over tables that stands for the paper's needs several of them."""
     here = table["table"].nunique()
     return "" if here >= LEAST_TABLES else f"{here} of the paper's {PAPER_TABLES} tables"
@@ -176,29 +177,24 @@ MORE_TABLES = (
 )
 MORE_SEEDS = "width 256, 3,000 steps, and three searches a table"
 LONGER_SEARCHES = "searches for input functions with 400 episodes"
-OVER_TABLES: dict[str, Any] = {"needs": _enough_tables, "decides": _LONGER, "hours": 8.0}
+over_all = partial(Claim, needs=enough_tables, decides=_LONGER, hours=8.0)
 FIG5 = (
-    Claim(
+    over_all(
         "relu-trees",
         "Vanilla MLPs often perform worse than decision trees, over tables",
         lambda table: over_tables(table, RELU, TREES, below=0.0),
-        **OVER_TABLES,
     ),
-    Claim(
+    over_all(
         "learned-relu",
         "Learned activation functions are more accurate than ReLU, over tables",
         lambda table: over_tables(table, LEARNED, RELU, above=0.0),
-        **OVER_TABLES,
     ),
-    Claim(
+    over_all(
         "gap",
         "Learned functions eliminate the gap to decision trees (10 to 20 % of it at most), over tables",
         _left_of_gap,
-        **OVER_TABLES,
     ),
-    Claim(
-        "inputs", "Input activation functions perform best of the networks, over tables", _inputs_best, **OVER_TABLES
-    ),
+    over_all("inputs", "Input activation functions perform best of the networks, over tables", _inputs_best),
 )
 FIG20 = (
     Claim(

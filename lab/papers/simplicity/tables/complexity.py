@@ -19,7 +19,7 @@ from lab.papers.entry import Entry
 from lab.papers.runs import POINTS, gains, gains_on_rows, ratios
 from lab.papers.simplicity.complexity import SATURATES, of_probabilities
 from lab.papers.simplicity.tables import accuracy, settings
-from lab.papers.simplicity.tables.accuracy import ALMOST_ALL, OVER_TABLES, SHOWN, chosen_means, measure, plan
+from lab.papers.simplicity.tables.accuracy import ALMOST_ALL, SHOWN, chosen_means, measure, plan
 from lab.papers.simplicity.tables.settings import IAFS, LEARNED, LINEAR, NEIGHBOURS, NETWORKS, RELU, TANH, TREES
 from lab.plots import go
 from lab.plots.caption import set_reading
@@ -76,7 +76,7 @@ def _peaks_differ(table: pd.DataFrame) -> Verdict:
     return any_of(gains(above, pairs, above=0.0, unit="doublings"))
 
 
-_OF_OUTPUTS: dict[str, Any] = {"decides": "total variation of outputs", "hours": 1.2, "stands_in": of_probabilities}
+_of_outputs = partial(Claim, decides="total variation of outputs", hours=1.2, stands_in=of_probabilities)
 FIG6 = Claim(
     "everywhere",
     "The learned activations perform better in all cases (each table)",
@@ -85,38 +85,32 @@ FIG6 = Claim(
     hours=2.0,
 )
 FIG22 = (
-    Claim(
+    _of_outputs(
         "inputs-complex",
         "Networks with input functions are clearly more complex than ReLU, on each table",
         _inputs_complex,
-        **_OF_OUTPUTS,
     ),
-    Claim(
+    accuracy.over_all(
         "tanh",
         "ReLU is generally surpassed by TanH with the right prefactor, over tables",
         lambda table: accuracy.over_tables(table, TANH, RELU, above=0.0),
-        **OVER_TABLES,
     ),
     Claim(
         "inputs-best",
         f"Accuracy is almost always best with input functions (of networks; over {ALMOST_ALL:.0f} % of tables)",
         _inputs_most_often_best,
-        OVER_TABLES["needs"],
+        accuracy.enough_tables,
         accuracy.MORE_TABLES,
     ),
-    Claim(
+    _of_outputs(
         "better-complex",
         "Better models are more complex (gains of input functions go with complexity, over tables)",
         _better_more_complex,
-        OVER_TABLES["needs"],
-        **_OF_OUTPUTS,
+        accuracy.enough_tables,
     ),
 )
-FIG23 = Claim(
-    "peaks",
-    "Accuracy peaks at different complexity levels across tables (relative to ReLU's)",
-    _peaks_differ,
-    **_OF_OUTPUTS,
+FIG23 = _of_outputs(
+    "peaks", "Accuracy peaks at different complexity levels across tables (relative to ReLU's)", _peaks_differ
 )
 
 

@@ -147,14 +147,14 @@ def test_ranks_and_normalized_accuracies_by_hand():
 def test_plots_hold_every_model(made):
     table = made[FIG22].table
     two = table[table["method"].isin((RELU, LEARNED))]
-    for draw, own in ((complexity.fig22, table), (complexity.fig23, two)):
-        drawn = draw(own)
+    for x, own in (("training", table), ("tv", two)):
+        drawn = complexity.marks(own, x)
         assert sum(len(trace.x) for trace in drawn.data) == len(own)
         marks = sorted(float(value) for trace in drawn.data for value in trace.y)
         assert np.allclose(marks, sorted(100 * own["accuracy"]))
         assert len({trace.name for trace in drawn.data}) == own["method"].nunique() + 1, "two starts of searches"
     table = table.assign(accuracy=table["accuracy"].where(table.index != 0))
-    assert f"diverged: 1 of {len(table)}" in reading(complexity.fig22(table))
+    assert f"diverged: 1 of {len(table)}" in reading(complexity.marks(table, "training"))
     panels = accuracy.fig20(table).data
     assert [trace.name for trace in panels] == [*METHODS]
 

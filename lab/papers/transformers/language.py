@@ -255,8 +255,8 @@ def table3(table: pd.DataFrame) -> go.Figure:
     perplexities, accuracies = perplexity_changes(table, "method", GELU), accuracy_gains(table, "method", GELU)
     printed = {design.name: design for design in DESIGNS}
     names, base = [name for name in printed if name in perplexities], printed[GELU]
-    left = [_beside(name, perplexities[name], 100 * (printed[name].perplexity / base.perplexity - 1)) for name in names]
-    right = [_beside(name, accuracies[name], printed[name].accuracy - base.accuracy) for name in names]
+    left = [_pair(name, perplexities[name], 100 * (printed[name].perplexity / base.perplexity - 1)) for name in names]
+    right = [_pair(name, accuracies[name], printed[name].accuracy - base.accuracy) for name in names]
     figure = _comparison(left, right, 118)
     set_reading(
         figure,
@@ -276,15 +276,15 @@ def table5(table: pd.DataFrame) -> go.Figure:
         for method, change in perplexity_changes(rows, "method", GELU).items():
             theirs = printed.get(method, (nan, nan))
             name = f"{counted(layers, 'layer')}, {method}"
-            left.append(_beside(name, change, 100 * (theirs[0] / perplexity - 1)))
-            right.append(_beside(name, gains[method], theirs[1] - accuracy))
+            left.append(_pair(name, change, 100 * (theirs[0] / perplexity - 1)))
+            right.append(_pair(name, gains[method], theirs[1] - accuracy))
     figure = _comparison(left, right, 150)
     words = f"Left: lower is better; right: higher. {spread(table)} The paper's numbers are of TinyStories."
     set_reading(figure, words)
     return figure
 
 
-def _beside(name: str, ours: Estimate, paper: float) -> dict:
+def _pair(name: str, ours: Estimate, paper: float) -> dict:
     low, high = ours.interval(LEVEL)
     return {"name": name, "mean": ours.effect, "error": (high - low) / 2, "paper": paper, "paper_error": nan}
 

@@ -193,8 +193,8 @@ def fig4(table: pd.DataFrame) -> go.Figure:
         figure.update_yaxes(range=FULL, row=at[0], col=at[1])
     name_axes(figure, len(tasks), columns, "model width (channels, log₂ scale)", ACCURACY)
     points = f"Points: mean over seeds. {interval_note(table, 'Whiskers')}"
-    lost = diverged_sentence(table, "task", "method", "width")
-    set_reading(figure, points, learning_curves.FLOOR, learning_curves.COVERS, lost)
+    divergences = diverged_sentence(table, "task", "method", "width")
+    set_reading(figure, points, learning_curves.FLOOR, learning_curves.COVERS, divergences)
     return figure
 
 

@@ -124,7 +124,7 @@ def test_models_with_and_without_canon_layers_are_swept_and_written(tmp_path):
 def test_a_sweep_in_which_everything_diverges_ends(tmp_path, monkeypatch, store_folder):
     known = setting("memorize", "smoke")
     wild = replace(known, recipe=replace(known.recipe, steps=40))
-    monkeypatch.setattr(settings, "_smaller", lambda paper: wild)
+    monkeypatch.setattr("lab.papers.transformers.sweep.setting", lambda task, scale: wild)
     monkeypatch.setitem(RATES, "smoke", (1e38, 2e38))
     sweep(("memorize",), "smoke", "cpu", tmp_path)
     found = pd.read_csv(tmp_path / "sweep.csv")

@@ -13,13 +13,14 @@ from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:  # what is asked for is imported then (PEP 562): torch alone takes seconds
-    from lab.api import fit, search, train, trained, zoo
+    from lab.api import fit, search, train, trained
     from lab.catalogue.build import entry, figure
     from lab.catalogue.scorecard import scorecard
     from lab.comparison import Comparison
     from lab.data import Data
     from lab.errors import ArgumentError, LabError, LabWarning
     from lab.finetuning import finetune
+    from lab.functions import zoo
     from lab.nonlinearity.spline import Spline
     from lab.nonlinearity.swap import swap
     from lab.nonlinearity.swapped import load_swapped, save_swapped
@@ -32,13 +33,14 @@ if TYPE_CHECKING:  # what is asked for is imported then (PEP 562): torch alone t
 
 __version__ = "0.1.0"
 _HOMES = {
-    "lab.api": ("fit", "search", "train", "trained", "zoo"),
+    "lab.api": ("fit", "search", "train", "trained"),
     "lab.catalogue.build": ("entry", "figure"),
     "lab.catalogue.scorecard": ("scorecard",),
     "lab.comparison": ("Comparison",),
     "lab.data": ("Data",),
     "lab.errors": ("ArgumentError", "LabError", "LabWarning"),
     "lab.finetuning": ("finetune",),
+    "lab.functions": ("zoo",),
     "lab.nonlinearity.spline": ("Spline",),
     "lab.nonlinearity.swap": ("swap",),
     "lab.nonlinearity.swapped": ("load_swapped", "save_swapped"),

@@ -29,7 +29,7 @@ LAYERS = (
     ("run", "search_results", "comparison", "plots"),
     ("papers",),
     ("own",),
-    ("catalogue", "api", "request", "finetuning"),
+    ("catalogue", "api", "functions", "request", "finetuning"),
     ("widgets", "doctor"),
     ("gallery",),
     ("cli", "__main__"),

@@ -14,12 +14,12 @@ import torch
 
 from benchmarks.samples import SHIPPED
 from lab import tasks
-from lab.api import zoo
 from lab.catalogue.listing import shipped
 from lab.catalogue.registry import entries
 from lab.catalogue.results import sealed
 from lab.cli import COMMANDS, main
 from lab.data import datasets
+from lab.functions import zoo
 from lab.nonlinearity import document
 from lab.nonlinearity.spline import Spline
 from lab.papers.claims import WORDS

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import functools
 import os
+import warnings
 from importlib.util import find_spec
 from types import ModuleType
 from typing import Any
@@ -22,7 +23,7 @@ import torch
 from torch import Tensor
 from torch.nn import Parameter
 
-from lab.errors import ArgumentError, LabError, shown
+from lab.errors import ArgumentError, LabError, LabWarning, shown
 from lab.nonlinearity import formula, jit, native
 from lab.nonlinearity.formula import interpolate
 
@@ -53,7 +54,16 @@ def cpu_kernel() -> ModuleType:
     if forced:
         reason = native.why_not() if forced == "native" else jit.why_not()
         raise LabError(f"LAB_KERNEL={forced}, and there is no such kernel: {reason}; unset it")
+    _say_slow(native.why_not())
     return formula
+
+
+@functools.cache
+def _say_slow(reason: str) -> None:
+    """Once a process: without a compiler and numba all is exact, and slow."""
+    cure = "install a C compiler (gcc and libc6-dev) or numba"
+    said = f"splines are evaluated by PyTorch's formula, several times slower than a compiled kernel: {reason}; {cure}"
+    warnings.warn(said, LabWarning, stacklevel=3)
 
 
 def cuda_kernel() -> ModuleType:

@@ -8,6 +8,7 @@ writes there. They are called mine/…, so that no file can hide a shipped funct
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -18,8 +19,7 @@ from lab.errors import ArgumentError, LabError, absolute_path, check_flag, check
 from lab.files import user_folder
 from lab.nonlinearity import document
 from lab.nonlinearity.spline import Spline, check_finite, check_single
-from lab.places import ZOO
-from lab.store import Store
+from lab.places import ZOO, default_folder
 
 MINE = "mine"  # no paper is called so
 _shipped_alone = ContextVar("shipped_alone", default=False)
@@ -131,7 +131,13 @@ def own_folder() -> Path:
 
     With a store in a bucket it is in the folder that is the store without LAB_STORE: functions are files.
     """
-    return user_folder("LAB_ZOO") or Store().local_folder / "zoo"
+    if named := user_folder("LAB_ZOO"):
+        return named
+    if "://" in os.environ.get("LAB_STORE", ""):
+        from lab.store import Store  # a function alone needs none of what it imports
+
+        return Store().local_folder / "zoo"
+    return (user_folder("LAB_STORE") or default_folder("store")).absolute() / "zoo"
 
 
 def keep(name: str, phi: Spline, facts: dict, folder: str | Path | None = None, replace: bool = False) -> str:

@@ -10,14 +10,16 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields, is_dataclass
 from functools import lru_cache
 from types import MappingProxyType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import Tensor
 
-from lab.data import Data
 from lab.errors import ArgumentError, LabError
 from lab.tasks.table import REQUIRED_SPLITS, TableSplit, TableTask
+
+if TYPE_CHECKING:  # functions alone do without pandas
+    from lab.data import Data
 
 LOSSES = ("cross_entropy", "mse")
 _objects: dict[object, Any] = {}

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from torch.autograd import gradcheck, gradgradcheck
 
-from lab.errors import ArgumentError, LabError
+from lab.errors import ArgumentError, LabError, LabWarning
 from lab.nonlinearity import formula, jit, native, op
 from lab.nonlinearity.spline import Spline
 
@@ -335,7 +335,11 @@ def test_kernels_are_forced_by_name(monkeypatch):
         op.cpu_kernel()
     monkeypatch.delenv("LAB_KERNEL")
     monkeypatch.setattr(jit, "why_not", lambda: "numba is gone")
-    assert op.cpu_kernel() is formula and op.describe().startswith("torch formula, several times slower: no compiler")
+    op._say_slow.cache_clear()
+    with pytest.warns(LabWarning, match="several times slower .*no compiler; install a C compiler") as said:
+        assert op.cpu_kernel() is formula and op.cpu_kernel() is formula
+    assert len(said) == 1, "it is said once"
+    assert op.describe().startswith("torch formula, several times slower: no compiler")
 
 
 def test_importing_the_lab_imports_neither_numba_nor_triton(nursery):

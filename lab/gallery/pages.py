@@ -150,7 +150,7 @@ def functions() -> str:
     shown = [described(name, shape) for name, shape in shapes.items()]
     zoom = max(map(abs, next(iter(shapes.values())).support()))
     top = '<link rel="stylesheet" href="style.css">' + TEMPLATES.get_template("top.html").render(up="")
-    return function_page(shown, zoom=zoom, words=top, title="Functions that were learned")
+    return function_page(shown, top, "Functions that were learned", zoom=zoom)
 
 
 def notebook_pages(

@@ -13,6 +13,7 @@ import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from contextvars import ContextVar
+from functools import lru_cache
 from pathlib import Path
 
 from lab.errors import ArgumentError, LabError, absolute_path, check_flag, check_type, listed, shortened, shown
@@ -78,22 +79,24 @@ def zoo_curves(folder: str | Path | None = None) -> tuple[dict[str, Spline], dic
     """All functions of one variable by name, in the order of `zoo_names`; and of every other file of the zoo, by name,
     why it is left out: it cannot be read, it has several functions, or values that are not finite.
 
-    folder: as in `zoo`.
+    folder: as in `zoo`. The functions are those of earlier calls: copy one before you change it.
 
     >>> functions, problems = zoo_curves()
     >>> functions["transformers/memorize"].values.dim()
     1
     """
-    functions, problems = {}, {}
-    for name, path in zoo_files(folder).items():
-        try:
-            phi = Spline.load(path)
-            check_finite(check_single(phi, str(path)), str(path))
-        except LabError as error:  # one bad file must not hide the others
-            problems[name] = str(error).removeprefix(f"{path} ")
-        else:
-            functions[name] = phi
-    return functions, problems
+    curves = {name: _curve(path, path.stat().st_mtime_ns) for name, path in zoo_files(folder).items()}
+    functions = {name: phi for name, phi in curves.items() if isinstance(phi, Spline)}
+    return functions, {name: why for name, why in curves.items() if isinstance(why, str)}
+
+
+@lru_cache(maxsize=512)
+def _curve(path: Path, written: int) -> Spline | str:
+    """A file's function of one variable, or why it is left out; read once as long as nobody writes it anew."""
+    try:
+        return check_finite(check_single(Spline.load(path), str(path)), str(path))
+    except LabError as error:  # one bad file must not hide the others
+        return str(error).removeprefix(f"{path} ")
 
 
 def left_out(problems: Mapping[str, str]) -> str:

@@ -42,7 +42,8 @@ class MixedRevisionsError(LabError):
 
 class Store:
     """Results by spec. folder: `LAB_STORE`, or `data/store` of the checkout, or else `store` in the user's data
-    folder; a URL, such as s3://bucket/folder, names a place in a bucket (`lab.store.objects`).
+    folder; a URL, such as s3://bucket/folder, names a place in a bucket (`lab.store.objects`). `local_folder` is the
+    folder; of a store in a bucket, the one that it would have without `LAB_STORE`.
 
     shipped: a second folder, with `runs/`, to read a run from which the first lacks; None: there is none. Raises
     ArgumentError where no folder can be.
@@ -51,18 +52,13 @@ class Store:
     def __init__(self, folder: str | Path | None = None, shipped: str | Path | None = None):
         url = folder if folder is not None else os.environ.get("LAB_STORE")
         if isinstance(url, str) and objects.is_url(url):
-            self.folder = objects.opened(url)
+            self.folder, self.local_folder = objects.opened(url), default_folder("store")
         else:
             given = None if folder is None else check_path("folder", folder)
-            self.folder = (given or user_folder("LAB_STORE") or default_folder("store")).absolute()
+            self.folder = self.local_folder = (given or user_folder("LAB_STORE") or default_folder("store")).absolute()
             if given:
                 check_no_file(self.folder, f"the store {folder} (LAB_STORE names another)")
         self.shipped, self._advice = None if shipped is None else _shipped_store(shipped), ADVICE
-
-    @property
-    def local_folder(self) -> Path:
-        """Its folder; of a store in a bucket, where it would be without LAB_STORE."""
-        return default_folder("store") if objects.in_bucket(self.folder) else self.folder
 
     def path(self, spec: Spec) -> Path:
         """The folder of a spec's result, whether it is there or not."""

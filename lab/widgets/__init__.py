@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
-
-from lab.errors import check_flag
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
@@ -69,8 +68,8 @@ def explore(
     """
     from lab.widgets.explorable import explorer_of, python_of
 
-    explorer = explorer_of(x, scale, check_flag("edit", edit), inputs, targets)
-    explorer.source = python_of(x, scale, edit, inputs, targets)
+    explorer = explorer_of(x, scale, edit, inputs, targets)
+    explorer.source = partial(python_of, x, scale, edit, inputs, targets)
     if state is not None:
         explorer.state = state
     return explorer

@@ -42,8 +42,8 @@ class EditSliders:
         self._edits: dict[widgets.SelectionSlider, tuple[Callable[[Spline, float], Spline], str]] = {}
         for name, options, edit, words in (
             ("smooth", widths, Spline.smoothed, "smoothed, bandwidth {}"),
-            ("polynomial degree", degrees[:POLYNOMIAL], _polynomial, "the polynomial of degree {}"),
-            ("Chebyshev degree", degrees, _chebyshev, "the Chebyshev series of degree {}"),
+            ("polynomial degree", degrees[:POLYNOMIAL], _on_knots(Spline.polynomial), "the polynomial of degree {}"),
+            ("Chebyshev degree", degrees, _on_knots(Spline.chebyshev), "the Chebyshev series of degree {}"),
         ):
             self._edits[widgets.SelectionSlider(description=name, options=[("off", 0), *options])] = edit, words
         self.smooth, self.polynomial, self.chebyshev = self._edits
@@ -80,12 +80,9 @@ class EditSliders:
             slider.value = 0
 
 
-def _polynomial(phi: Spline, degree: float) -> Spline:
-    return Spline.from_function(phi.polynomial(int(degree)), phi.low, phi.high, len(phi.values))
-
-
-def _chebyshev(phi: Spline, degree: float) -> Spline:
-    return Spline.from_function(phi.chebyshev(int(degree)), phi.low, phi.high, len(phi.values))
+def _on_knots(series: Callable[[Spline, int], Callable]) -> Callable[[Spline, float], Spline]:
+    """A series of some degree in place of a function, at the knots of that."""
+    return lambda phi, degree: Spline.from_function(series(phi, int(degree)), phi.low, phi.high, len(phi.values))
 
 
 class Step(NamedTuple):
@@ -224,9 +221,9 @@ class EditingExplorer(Explorer):
 
     def page(self) -> str:
         """The function as it stands, with the one before, to be changed further."""
-        first, edited = described(self._name, profile(self._phi)), self.editor.values if self.changed else None
-        changes = [] if edited is None else ["edited in a notebook"]
-        return function_page([first], 0, [0], self.window.value, True, edited, changes, random=True)
+        first = described(self._name, profile(self._phi))
+        edited = {"edited": short(self.editor.values), "changes": ["edited in a notebook"]} if self.changed else {}
+        return function_page([first], compared=[0], zoom=self.window.value, slope=True, random=True, **edited)
 
     def _marks(self) -> dict[str, tuple]:
         return {"values": (lambda: short(self.editor.values), self._give_back)}

@@ -16,7 +16,7 @@ from lab.catalogue.figure import Figure
 from lab.catalogue.registry import entry
 from lab.comparison import Comparison
 from lab.data import Data
-from lab.errors import ArgumentError, described, shown
+from lab.errors import ArgumentError, check_flag, described, shown
 from lab.nonlinearity.spline import Spline
 from lab.nonlinearity.zoo import zoo_names
 from lab.plots.style import method_title
@@ -52,44 +52,38 @@ LABELS: tuple[str, ...] = ("task", "set", "mode", "family", "line", "spectral", 
 LABELS += ("layer", "layers", "width", "degree")
 NUMBERED = ("search", "restart", "layer", "layers", "width", "degree")
 MOST = 60  # functions in a menu
-
-
-@dataclass(frozen=True)
-class Asked:
-    """The arguments of `lab.explore`; scale: at which something is trained, wanted: as it was asked for."""
-
-    x: Any
-    scale: str
-    wanted: str
-    edit: bool
-    inputs: Any
-    targets: Any
+NEEDLESS = {  # what is said of an argument that has no meaning for what was given
+    "scale": "scale={value}: nothing is trained for {given}; leave it out",
+    "edit": "edit=True is for functions, and {given} is none; give a lab.Spline or a name in the zoo",
+    "inputs": "inputs= is for a model, a torch.nn.Module, and {given} is none; leave it out",
+    "targets": "targets= is for a model, a torch.nn.Module, and {given} is none; leave it out",
+}
 
 
 def explorer_of(
     x: Any, scale: str | None = None, edit: bool = False, inputs: Any = None, targets: Any = None
 ) -> Explorer:
     """The explorer that fits. Raises ArgumentError where none does, with what would; and for what it does not take."""
-    of_model = isinstance(x, nn.Module) and inputs is not None  # whatever function it is, too
-    kind = next((kind for kind in KINDS if (kind.takes == MODEL if of_model else kind.has(x))), None)
-    called = f"the figure {x.name}" if isinstance(x, Figure) else described(x)
+    given = {"scale": scale, "inputs": inputs, "targets": targets}
+    given = {name: value for name, value in given.items() if value is not None}
+    if edit is not False and check_flag("edit", edit):
+        given["edit"] = True
     if isinstance(x, nn.Module) and not isinstance(scale, (str, type(None))):
         raise ArgumentError(f"scale={shown(scale)}: give examples by name, as lab.explore(model, inputs=X, targets=y)")
-    if kind is None:
-        raise ArgumentError(f"there is no explorer for {called}; give {'; '.join(kind.words for kind in KINDS)}")
-    needless = {
-        "scale": f"scale={shown(scale)}: nothing is trained for {called}; leave it out",
-        "edit": f"edit=True is for functions, and {called} is none; give a lab.Spline or a name in the zoo",
-        "inputs": f"inputs= is for a model, a torch.nn.Module, and {called} is none; leave it out",
-        "targets": f"targets= is for a model, a torch.nn.Module, and {called} is none; leave it out",
-    }
-    for name, value in {"scale": scale, "edit": edit or None, "inputs": inputs, "targets": targets}.items():
-        if value is not None and name not in kind.takes:
-            raise ArgumentError(needless[name])
-    # models to look into may be of a scale that not every figure has
-    known = SCALES if {SravenExplorer, LogicExplorer, LatentExplorer}.issuperset(kind.explorers) else COMMON
-    wanted = check_scale(BEST if scale is None else scale, (*known, BEST))
-    return kind.explorer(Asked(x, training_scale(wanted), wanted, edit, inputs, targets))
+    # whatever function a module is, too: with inputs it is a model
+    kinds = (MODEL,) if isinstance(x, nn.Module) and inputs is not None else KINDS
+    kind = next((kind for kind in kinds if isinstance(x, kind.types) and (kind.fits is None or kind.fits(x))), None)
+    if kind is None or not given.keys() <= {*kind.takes}:
+        called = f"the figure {x.name}" if isinstance(x, Figure) else described(x)
+        if kind is None:
+            raise ArgumentError(f"there is no explorer for {called}; give {'; '.join(kind.words for kind in KINDS)}")
+        name = next(name for name in NEEDLESS if name in given and name not in kind.takes)
+        raise ArgumentError(NEEDLESS[name].format(value=shown(given[name]), given=called))
+    if scale is not None:  # models to look into may be of a scale that not every figure has
+        look_into = {SravenExplorer, LogicExplorer, LatentExplorer}.issuperset(kind.explorers)
+        check_scale(scale, (*(SCALES if look_into else COMMON), BEST))
+        given["scale"] = scale if look_into else training_scale(scale)
+    return (kind.make or kind.explorers[0])(x, **given)
 
 
 def python_of(
@@ -170,10 +164,8 @@ def _task(figure: Figure) -> Any:
 
 def _named(x: Any) -> Any:
     """The table that a word names; any other thing as it is."""
-    if not isinstance(x, str) or x in tasks.NAMES:
-        return x
     try:
-        return table_named(x) or x
+        return table_named(x) or x if isinstance(x, str) and x not in tasks.NAMES else x
     except ArgumentError:  # it looks like an operation and is none
         return x
 
@@ -191,131 +183,122 @@ def _flat(x: Any) -> Any:
     return {name: run[0] if isinstance(run, Runs) else run for name, run in x.items()} if isinstance(x, dict) else x
 
 
-def _spline(asked: Asked) -> Explorer:
-    phi = asked.x.spline if isinstance(asked.x, (SearchResult, EpisodeResult)) else asked.x
-    return SplineExplorer(phi, edit=asked.edit, scale=asked.scale)
+def _codes(runs: Run | Runs, scale: str = BEST) -> Explorer:
+    return LatentExplorer(runs[0] if isinstance(runs, Runs) else runs, FEW if scale == "smoke" else EXAMPLES)
 
 
-def _codes(asked: Asked) -> Explorer:
-    run = asked.x[0] if isinstance(asked.x, Runs) else asked.x
-    return LatentExplorer(run, FEW if asked.scale == "smoke" else EXAMPLES)
-
-
-def _model(asked: Asked) -> Explorer:
-    if asked.inputs is None:
-        name = type(asked.x).__name__
+def _model(model: nn.Module, inputs: Any = None, targets: Any = None) -> Explorer:
+    if inputs is None:
+        name = type(model).__name__
         raise ArgumentError(f"a {name} alone shows nothing; give inputs, as lab.explore(model, inputs=X, targets=y)")
-    return ModelExplorer(asked.x, asked.inputs, asked.targets)
+    return ModelExplorer(model, inputs, targets)
 
 
 @dataclass(frozen=True)
 class Kind:
-    """words: what it is, for people. explorers: of it. fits: its types, or whether something is of this kind. takes:
-    which further arguments have a meaning for it. make: its explorer; default: of the thing alone, or with the scale as
-    it was asked for where it takes one."""
+    """words: what it is, for people. explorers: of it. types: its classes; fits: what else has to hold. takes: which
+    further arguments have a meaning for it. make: from it and those that are given to its explorer; default: the class
+    of the explorer itself."""
 
     words: str
     explorers: tuple[Callable[..., Explorer], ...]
-    fits: type | tuple[type, ...] | Callable[[Any], bool]
+    types: type | tuple[type, ...]
+    fits: Callable[[Any], bool] | None = None
     takes: tuple[str, ...] = ()
-    make: Callable[[Asked], Explorer] | None = None
-
-    def has(self, x: Any) -> bool:
-        """Whether something is of this kind."""
-        return isinstance(x, self.fits) if isinstance(self.fits, (type, tuple)) else self.fits(x)
-
-    def explorer(self, asked: Asked) -> Explorer:
-        """The explorer of what was given."""
-        if self.make is not None:
-            return self.make(asked)
-        return self.explorers[0](asked.x, *([asked.wanted] if self.takes else []))
+    make: Callable[..., Explorer] | None = None
 
 
-FUNCTIONS, MODEL, SCALED = ("edit", "scale"), ("inputs", "targets"), ("scale",)
+FUNCTIONS, SCALED = ("edit", "scale"), ("scale",)
 RESULTS = (Comparison, Slice1D, Slice2D, Complexity, Codes, Embedding, Decoding, CodeSimilarity, Cost)
 TASKS = (SravenExplorer, LogicExplorer, GrokkingExplorer, TrainingExplorer)
+MODEL = Kind(
+    "a torch.nn.Module with inputs=X (and targets=y), or with inputs=a lab.Data",
+    (ModelExplorer,),
+    nn.Module,
+    takes=("inputs", "targets"),
+    make=_model,
+)
 KINDS = (
     Kind(
         "a function: a lab.Spline, what lab.search returned, or a name in the zoo (lab.zoo() lists them)",
         (SplineExplorer,),
-        lambda x: isinstance(x, (Spline, SearchResult, EpisodeResult)) or isinstance(x, str) and x in zoo_names(),
+        (Spline, SearchResult, EpisodeResult, str),
+        lambda x: not isinstance(x, str) or x in zoo_names(),
         FUNCTIONS,
-        _spline,
+        lambda x, **given: SplineExplorer(x if isinstance(x, (Spline, str)) else x.spline, **given),
     ),
     Kind(
         "a figure of functions, such as transformers/fig6 or simplicity/fig3",
         (SplineExplorer,),
-        lambda x: isinstance(x, Figure) and _points(x) is not None,
+        Figure,
+        lambda x: _points(x) is not None,
         FUNCTIONS,
-        lambda asked: SplineExplorer(*functions(asked.x), edit=asked.edit, scale=asked.scale),
+        lambda x, **given: SplineExplorer(*functions(x), **given),
     ),
     Kind(
         "a figure of tasks by architectures, such as transformers/fig5 or fig11",
         (CompatibilityExplorer,),
-        lambda x: isinstance(x, Figure) and {"architecture", "part"} <= set(x.table),
+        Figure,
+        lambda x: {"architecture", "part"} <= set(x.table),
     ),
     Kind(
         "a figure of SRAVEN, fuzzy logic, an operation or an algorithmic task (that task's explorer)",
         TASKS,
-        lambda x: isinstance(x, Figure) and _task(x) is not None,
+        Figure,
+        lambda x: _task(x) is not None,
         SCALED,
-        lambda asked: explorer_of(_task(asked.x), asked.wanted),
+        lambda x, **given: explorer_of(_task(x), **given),
     ),
     Kind(
         "runs on a text, also by name in a dictionary",
         (TextExplorer,),
+        (Run, Runs, dict),
         lambda x: _runs(x, Text),
-        make=lambda asked: TextExplorer(_flat(asked.x)),
+        make=lambda x: TextExplorer(_flat(x)),
     ),
     Kind(
         "runs on a masked text, also by name in a dictionary",
         (PairsExplorer,),
+        (Run, Runs, dict),
         lambda x: _runs(x, (Text, MaskedText)),
-        make=lambda asked: PairsExplorer(_flat(asked.x)),
+        make=lambda x: PairsExplorer(_flat(x)),
     ),
     Kind(
         "runs on SRAVEN or fuzzy logic, such as lab.trained returns (of several the first)",
         (LatentExplorer,),
-        lambda x: isinstance(x, (Run, Runs)) and _runs(x, (Logic, Sraven), every=False),
+        (Run, Runs),
+        lambda x: _runs(x, (Logic, Sraven), every=False),
         SCALED,
         _codes,
     ),
-    Kind(
-        "runs by name in a dictionary, as {'GELU': lab.train('copy'), …}",
-        (ResultExplorer,),
-        lambda x: isinstance(x, dict) and _runs(x),
-    ),
-    Kind("a lab.tasks.Sraven", (SravenExplorer,), Sraven, SCALED),
-    Kind("a lab.tasks.Logic", (LogicExplorer,), Logic, SCALED),
+    Kind("runs by name in a dictionary, as {'GELU': lab.train('copy'), …}", (ResultExplorer,), dict, _runs),
+    Kind("a lab.tasks.Sraven", (SravenExplorer,), Sraven, takes=SCALED),
+    Kind("a lab.tasks.Logic", (LogicExplorer,), Logic, takes=SCALED),
     Kind(
         "a lab.tasks.Operation, or its name, such as 'ab mod 27'",
         (GrokkingExplorer,),
+        (Operation, str),
         lambda x: isinstance(_named(x), Operation),
         SCALED,
-        lambda asked: GrokkingExplorer(_named(asked.x), asked.scale),
+        lambda x, **given: GrokkingExplorer(_named(x), **given),
     ),
     Kind(
         f"an algorithmic task ({', '.join(tasks.NAMES)}), a lab.Task, a table of lab.tasks or its name",
         (TrainingExplorer,),
+        (TableTask, Task, str),
         lambda x: isinstance(x, str) and x in tasks.NAMES or isinstance(_named(x), (TableTask, Task)),
         SCALED,
-        lambda asked: TrainingExplorer(_named(asked.x), asked.scale),
+        lambda x, **given: TrainingExplorer(_named(x), **given),
     ),
     Kind(
         "what lab.train returned",
         (TrainingExplorer,),
         (Run, Runs),
-        SCALED,
-        lambda asked: TrainingExplorer(Runs([asked.x]) if isinstance(asked.x, Run) else asked.x, asked.scale),
+        takes=SCALED,
+        make=lambda x, **given: TrainingExplorer(Runs([x]) if isinstance(x, Run) else x, **given),
     ),
     Kind("a lab.Data", (DataExplorer,), Data),
     Kind("what probes.landscape returned", (LandscapeExplorer,), Landscape),
     Kind("what lab.compare or another probe returned", (ResultExplorer,), RESULTS),
-    Kind(
-        "a torch.nn.Module with inputs=X (and targets=y), or with inputs=a lab.Data",
-        (ModelExplorer,),
-        nn.Module,
-        MODEL,
-        _model,
-    ),
+    MODEL,
 )

@@ -12,6 +12,7 @@ import threading
 import traceback
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from pprint import pformat
 from typing import Any
@@ -46,14 +47,12 @@ def menu(name: str, options: Any, value: Any = None, **layout: str) -> widgets.D
     return made
 
 
-def button(name: str, tooltip: str = "", **settings: Any) -> widgets.Button:
+def button(name: str, tooltip: str = "", kind: Any = widgets.Button, **settings: Any) -> Any:
     """A button as wide as its name."""
-    return widgets.Button(description=name, tooltip=tooltip, layout={"width": "auto"}, **settings)
+    return kind(description=name, tooltip=tooltip, layout={"width": "auto"}, **settings)
 
 
-def toggle(name: str, tooltip: str = "", **settings: Any) -> widgets.ToggleButton:
-    """A button that stays pressed, as wide as its name."""
-    return widgets.ToggleButton(description=name, tooltip=tooltip, layout={"width": "auto"}, **settings)
+toggle = partial(button, kind=widgets.ToggleButton)  # a button that stays pressed
 
 
 def check(name: str, value: bool = True) -> widgets.Checkbox:
@@ -70,10 +69,6 @@ def side_by_side(*columns: widgets.Widget | Sequence[widgets.Widget], least: int
 
 class ErrorArea(widgets.HTML):
     """Empty, or the message of the last error, below the row of the control that was used."""
-
-    def __init__(self):
-        super().__init__()
-        self.add_class("lab-error")
 
     def show(self, error: Exception) -> None:
         """The message of an error of the lab's own, the traceback of any other."""
@@ -114,12 +109,13 @@ class Explorer(widgets.VBox):
     """
 
     forgotten: tuple[str, ...] = ()  # controls that are no part of what is shown
-    source = ""  # what `lab.explore` was given, as Python
+    worker: threading.Thread | None = None  # computes in the background what the controls ask for
+    source: Callable[[], str] | None = None  # what `lab.explore` was given, as Python
 
     def __init__(self):
         self.lock = threading.RLock()  # held by whoever changes what is shown
         self.status = widgets.HTML()
-        self.error = ErrorArea()
+        self.error = ErrorArea(_dom_classes=["lab-error"])
         self._depth = 0
         self._quiet: int | None = None  # the thread that sets controls
         self._still: tuple[Any, Any] | None = None  # words and picture that a notebook shows without a kernel
@@ -130,9 +126,15 @@ class Explorer(widgets.VBox):
 
     def arrange(self, *parts: widgets.Widget | list[widgets.Widget]) -> None:
         """Show these parts below each other; a list is a row of controls that wraps where the page is narrow."""
-        self.children = [*map(_row, parts), self.status, self.error, self.tools]
-        for number, part in enumerate(self.children):
-            part.layout.order = str(2 * number)
+        boxes: list[widgets.Widget] = []
+        for part in parts:
+            if isinstance(part, list):
+                boxes.append(widgets.HBox(part, layout=ROW))
+            else:  # a figure's `layout` is Plotly's own, and says nothing of its place on the page
+                boxes.append(widgets.VBox([part], layout=WIDE) if isinstance(part, go.FigureWidget) else part)
+        self.children = [*boxes, self.status, self.error, self.tools]
+        for number, box in enumerate(self.children):
+            box.layout.order = str(2 * number)
 
     def watch(self, redraw: Callable[[], None], *controls: widgets.Widget) -> None:
         """Call `redraw` when one of the controls has a new value.
@@ -229,7 +231,7 @@ class Explorer(widgets.VBox):
                     except ArgumentError:
                         if not rest:
                             raise
-            self._settle()
+            Explorer.wait(self)  # and not for a training
             if all(read(control) == wanted[name] for name, control in controls.items() if name in wanted):
                 break
         with self.lock, torch.no_grad():
@@ -237,8 +239,12 @@ class Explorer(widgets.VBox):
                 if name in wanted:
                     give(wanted[name])
 
-    def _settle(self) -> None:
-        """Wait until what the controls ask for is there."""
+    def wait(self, timeout: float | None = None) -> bool:
+        """Wait until what the controls ask for is computed; whether it is."""
+        worker = self.worker
+        if worker is not None:
+            worker.join(timeout)
+        return worker is None or not worker.is_alive()
 
     def _controls_kept(self) -> dict[str, Any]:
         """Controls that belong to what is shown, by name."""
@@ -251,7 +257,7 @@ class Explorer(widgets.VBox):
     def code(self) -> str:
         """Python that shows the same; of an explorer that `lab.explore` did not make, its state alone."""
         state = pformat(self.state, width=110, compact=True, sort_dicts=False)
-        return CODE.format(source=self.source, state=state) if self.source else f"explorer.state = {state}\n"
+        return CODE.format(source=self.source(), state=state) if self.source else f"explorer.state = {state}\n"
 
     def numbers(self) -> str:
         """What is drawn, as CSV."""
@@ -335,10 +341,3 @@ class Explorer(widgets.VBox):
         """Put a text below the figures."""
         style = "line-height: 1.4; max-width: 50rem; white-space: pre-line"  # a text may have lines
         self.status.value = f'<div style="{style}">{html.escape(text)}</div>'
-
-
-def _row(part: widgets.Widget | list[widgets.Widget]) -> widgets.Widget:
-    if isinstance(part, list):
-        return widgets.HBox(part, layout=ROW)
-    # a figure's `layout` is Plotly's own, and says nothing of its place on the page
-    return widgets.VBox([part], layout=WIDE) if isinstance(part, go.FigureWidget) else part

@@ -84,42 +84,17 @@ class FunctionView(PageView):
         self.networks = random_networks() if shown else self.networks
         self.random = shown
 
-    def tell(self, name: str, inputs: Received | None) -> None:
-        """The inputs of a function have become known."""
-        if inputs is not None and name not in self.inputs:
-            self.inputs = {**self.inputs, name: short(inputs.share)}
 
-
-def function_page(
-    functions: Sequence[dict],
-    function: int = 0,
-    compared: Sequence[int] = (),
-    zoom: float = 1.0,
-    slope: bool = False,
-    edited: np.ndarray | None = None,
-    changes: Sequence[str] = (),
-    words: str = "",
-    title: str | None = None,
-    random: bool = False,
-) -> str:
+def function_page(functions: Sequence[dict], words: str = "", title: str | None = None, **state: Any) -> str:
     """A page on which functions are explored and changed: one file, without a server or a network.
 
-    functions: as `described` gives them; function, compared, zoom, slope, random: as in `FunctionView`, counted from 0;
-    edited: other values of the one that is shown; changes: what was done to it. words: HTML above. title: of the page,
-    by default the name of the function.
+    functions: as `described` gives them. words: HTML above. title: of the page, by default the name of the function.
+    state: function, compared, zoom, slope, random: as in `FunctionView`, counted from 0; edited: other values of the
+    one that is shown; changes: what was done to it.
     """
-    state = {
-        "functions": list(functions),
-        "function": function,
-        "compared": list(compared),
-        "zoom": zoom,
-        "slope": slope,
-        "edited": None if edited is None else short(edited),
-        "changes": list(changes),
-        "random": random,
-        "networks": random_networks(),
-    }
-    return pages.page(title or str(functions[function]["name"]), "explorer.js", {"state": state}, words)
+    plain = {"function": 0, "compared": [], "zoom": 1.0, "slope": False, "edited": None, "changes": [], "random": False}
+    state = plain | state | {"functions": list(functions), "networks": random_networks()}
+    return pages.page(title or str(functions[state["function"]]["name"]), "explorer.js", {"state": state}, words)
 
 
 def as_bytes(numbers: np.ndarray) -> bytes:

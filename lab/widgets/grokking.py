@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from functools import cache
 from typing import Any
 
 import ipywidgets as widgets
@@ -180,8 +181,12 @@ class GrokkingExplorer(LiveExplorer):
 def _functions() -> dict[str, Part | None]:
     """What is offered: plain functions; those of the zoo for operations, yours too (None: not read yet); and those of
     shipped results for operations that the zoo has none for."""
-    tasks = {document.read(path)["provenance"]["task"] for path in (ZOO / "simplicity").glob("*.json")}
     names = [name for name in zoo_names() if name.split("/")[0] in (MINE, "simplicity")]
+    return PLAIN | dict.fromkeys(names) | _shipped()
+
+
+@cache
+def _shipped() -> dict[str, Part]:
+    tasks = {document.read(path)["provenance"]["task"] for path in (ZOO / "simplicity").glob("*.json")}
     learned = shipped_functions(LEARNED_FOR)
-    shipped = {f"learned for {task}": as_part(phi) for task, phi in learned.items() if task not in tasks}
-    return PLAIN | dict.fromkeys(names) | shipped
+    return {f"learned for {task}": as_part(phi) for task, phi in learned.items() if task not in tasks}

@@ -81,7 +81,6 @@ class Planes:
         self.seed.value = asked["seed"]
         self.seed.tooltip = "other random directions"
         self.progress = widgets.FloatProgress(max=1.0, layout={"width": "120px", "visibility": "hidden"})
-        self.thread: threading.Thread | None = None
         self.seed.disabled = not self._is_random
         self._wanted = self.key
         self.known = {self.key: given}
@@ -95,12 +94,6 @@ class Planes:
     def _is_random(self) -> bool:
         return self.plane.value in PLANES and PLANES[self.plane.value][0] == "random"
 
-    def wait(self, timeout: float | None = None) -> bool:
-        """Wait until the landscape that is being computed is there; whether it is."""
-        if self.thread is not None:
-            self.thread.join(timeout)
-        return self.thread is None or not self.thread.is_alive()
-
     def ask(self) -> None:
         """Another plane: shown at once where it is known, else computed, first coarsely."""
         key = self._wanted = self.key
@@ -110,8 +103,9 @@ class Planes:
             self._show(self.known[key])
         else:
             self.progress.value = 0.0
-            self.thread = threading.Thread(target=self._compute, args=(key,), name="lab landscape", daemon=True)
-            self.thread.start()
+            thread = threading.Thread(target=self._compute, args=(key,), name="lab landscape", daemon=True)
+            self._explorer.worker = thread
+            thread.start()
 
     def _compute(self, key: tuple[str, float, int]) -> None:
         """In a thread of its own; ends early when another plane is wanted."""
@@ -225,13 +219,6 @@ class LandscapeExplorer(Explorer):
     def _table(self) -> dict[str, Sequence]:
         across, up = (grid.ravel().tolist() for grid in np.meshgrid(self.landscape.x, self.landscape.y))
         return {"x": across, "y": up} | {name: short(z.ravel()) for name, z in self.landscape.values.items()}
-
-    def wait(self, timeout: float | None = None) -> bool:
-        """Wait until the landscape that is being computed is there; whether it is."""
-        return self.planes.wait(timeout)
-
-    def _settle(self) -> None:
-        self.wait()
 
     def _controls_kept(self) -> dict[str, Any]:
         return super()._controls_kept() | ({"slice": self._cut.controls} if self._cut else {})

@@ -130,7 +130,6 @@ class LatentExplorer(Explorer):
             raise ArgumentError(f"examples={examples}: a map needs {LEAST} or more; a few hundred are good")
         self.reading = Reading(run, examples)
         self.problems = self.reading.problems
-        self._worker: threading.Thread | None = None
 
         tokens, last = [(name, token) for token, name in enumerate(self.problems.tokens)], len(self.problems.tokens) - 1
         layers = range(1, self.reading.layers + 1)
@@ -180,16 +179,6 @@ class LatentExplorer(Explorer):
         points: dict[str, Sequence] = {"x": [x for x, _ in view.points], "y": [y for _, y in view.points]}
         return points | {one["name"]: one["labels" if "labels" in one else "values"] for one in view.colourings}
 
-    def wait(self, timeout: float | None = None) -> bool:
-        """Wait until what the controls ask for is computed; whether it is."""
-        worker = self._worker
-        if worker is not None:
-            worker.join(timeout)
-        return worker is None or not worker.is_alive()
-
-    def _settle(self) -> None:
-        self.wait()
-
     def _marks(self) -> dict[str, tuple]:
         return {"chosen": (lambda: self.map.chosen, self._choose), **self.groups.marks}
 
@@ -233,9 +222,9 @@ class LatentExplorer(Explorer):
 
     def _compute(self) -> None:
         """Begin to compute what is missing, in the background: the controls stay free."""
-        if self._say_missing() and self._worker is None:
-            self._worker = threading.Thread(target=self._work, daemon=True)
-            self._worker.start()
+        if self._say_missing() and self.worker is None:
+            self.worker = threading.Thread(target=self._work, daemon=True)
+            self.worker.start()
 
     def _say_missing(self) -> tuple | None:
         missing = self._missing()
@@ -248,13 +237,13 @@ class LatentExplorer(Explorer):
             with self.lock:
                 missing = self._missing()
                 if missing is None:
-                    self._worker = None
+                    self.worker = None
                     return
             try:
                 missing[0](*missing[1])
             except Exception as error:
                 with self.lock:
-                    self._worker, self.computing.value = None, ""
+                    self.worker, self.computing.value = None, ""
                     self.error.show(error)
                 return
             with self.safely():

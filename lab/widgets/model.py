@@ -132,6 +132,15 @@ class PictureExplorer(Explorer):
         super().__init__()
         self._place = widgets.VBox(layout=WIDE)
 
+    def begin(self, *controls: widgets.Widget) -> None:
+        """Show these controls, and a picture that is drawn again when one of them is set."""
+        self.arrange([*controls], self._place)
+        self._draw()
+        self.watch(self._draw, *controls)
+
+    def _draw(self) -> None:
+        raise NotImplementedError
+
     def _show(self, figure: go.Figure) -> None:
         self._place.children = [live(figure, figure.layout.height or HEIGHT)]
 
@@ -185,9 +194,7 @@ class ModelExplorer(PictureExplorer):
             for number, name in enumerate("abc")
         ]
         self.activation = menu("activation", list(self._activations))
-        self.arrange([self.view, *self.corners, self.activation], self._place)
-        self._draw()
-        self.watch(self._draw, self.view, *self.corners, self.activation)
+        self.begin(self.view, *self.corners, self.activation)
 
     @property
     def heading(self) -> str:
@@ -285,9 +292,7 @@ class ResultExplorer(PictureExplorer):
         several = [*result.data.metrics, "loss"] if isinstance(result, Comparison) else []
         self.metric = menu("metric", several)
         self.metric.layout.display = None if several else "none"
-        self.arrange([self.metric], self._place)
-        self._draw()
-        self.watch(self._draw, self.metric)
+        self.begin(self.metric)
 
     @property
     def heading(self) -> str:
@@ -341,9 +346,7 @@ class DataExplorer(PictureExplorer):
         super().__init__()
         self._data, self._columns = data, _columns(data)
         self.column = menu("look at", [TARGETS, *self._columns])
-        self.arrange([self.column], self._place)
-        self._draw()
-        self.watch(self._draw, self.column)
+        self.begin(self.column)
 
     @property
     def heading(self) -> str:

@@ -90,17 +90,15 @@ class PageView(anywidget.AnyWidget):
     """
 
     name = ""
-
-    def __init__(self, **traits: Any):
-        super().__init__(**traits)
-        self.links: list[tuple[widgets.Widget, str]] = []  # control and trait, in the order of the file's controls
+    _links: tuple[tuple[widgets.Widget, str, str], ...] = ()  # control, what of it, trait: in the order of the file's
 
     def follow(self, **controls: widgets.Widget) -> None:
         """Let each trait and a control go together, in the page: the place of an option, or the value."""
         for trait, control in controls.items():
-            setattr(self, trait, getattr(control, _key(control)))
-            widgets.jslink((control, _key(control)), (self, trait))
-            self.links.append((control, trait))
+            part = "index" if isinstance(control, LISTED) else "value"
+            setattr(self, trait, getattr(control, part))
+            widgets.jslink((control, part), (self, trait))
+            self._links += ((control, part, trait),)
 
     def data(self) -> dict[str, Any]:
         """Every trait of its own, as JSON has it; where one goes with a control, what the control says: without a page
@@ -108,16 +106,11 @@ class PageView(anywidget.AnyWidget):
         common = anywidget.AnyWidget.class_trait_names()  # a widget has a class of its own: its traits are not told so
         names = [name for name in self.trait_names(sync=True) if name[0] != "_" and name not in common]
         values = {name: getattr(self, name) for name in names}
-        return values | {trait: getattr(control, _key(control)) for control, trait in self.links}
+        return values | {trait: getattr(control, part) for control, part, trait in self._links}
 
     def controls(self) -> list[dict[str, Any]]:
         """The controls that it follows and that are shown, as a page makes them."""
-        return [_declared(control, trait) for control, trait in self.links if control.layout.display != "none"]
-
-
-def _key(control: widgets.Widget) -> str:
-    """What of a control goes with a trait."""
-    return "index" if isinstance(control, LISTED) else "value"
+        return [_declared(control, trait) for control, _, trait in self._links if control.layout.display != "none"]
 
 
 def _declared(control: widgets.Widget, trait: str) -> dict[str, Any]:

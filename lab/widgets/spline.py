@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from copy import deepcopy
 
 import ipywidgets as widgets
 import numpy as np
@@ -10,17 +11,17 @@ from torch import Tensor
 
 from lab.catalogue.zoo import inputs_of
 from lab.errors import ArgumentError, LabError, absolute_path, shown
-from lab.nonlinearity.functions import named
 from lab.nonlinearity.spline import Spline
 from lab.nonlinearity.zoo import left_out, zoo, zoo_curves
-from lab.plots.caption import true_minus
+from lab.plots.functions import gelu
 from lab.probes.profile import Profile, Received, profile, received
 from lab.widgets.editing import EditingExplorer
 from lab.widgets.explorer import LABEL, ROW, WIDE, Explorer, button, menu, toggle
 from lab.widgets.function_view import FunctionView, described, function_page
+from lab.widgets.pages import short
 
 GIVEN, GELU, RELU, EDITED = "your function", "GELU", "ReLU", "edited"
-PLAIN = {GELU: "gelu", RELU: "relu"}  # to compare with, besides the zoo
+PLAIN, POINTS = (GELU, RELU), 2001  # to compare with, besides the zoo; points of their curves
 STEPS = 120  # of the zoom slider
 WIDEST = 1.5  # how far one can zoom out, in half-widths of the function's own range
 
@@ -48,19 +49,21 @@ class SplineExplorer(Explorer):
         scale: str = "laptop",
     ):
         super().__init__()
-        self._given = {GIVEN: phi} if isinstance(phi, Spline) else dict(phi) if isinstance(phi, Mapping) else {}
+        given = {GIVEN: phi} if isinstance(phi, Spline) else dict(phi) if isinstance(phi, Mapping) else {}
         functions, problems = zoo_curves()
-        names, self._left_out = [*self._given, *functions], left_out(problems)
-        if isinstance(phi, str) and phi not in names:
+        self._functions = given | functions | given  # those given come first
+        self._left_out = left_out(problems) if problems else ""
+        if isinstance(phi, str) and phi not in functions:
             profile(zoo(phi))  # says which there are, or why this one cannot be shown
-        if not names:
+        if not self._functions:
             raise ArgumentError("the zoo is empty; give a lab.Spline, for example lab.search('memorize').spline")
+        names = list(self._functions)
         first = phi if isinstance(phi, str) else names[0]
-        self._profiles: dict[str, Profile] = {}
+        self._profiles = {name: profile(phi) for name, phi in self._functions.items()}
         self._left: EditingExplorer | None = None  # the editor that was used last
         self._received: dict[str, Received | None] = dict(inputs) if isinstance(inputs, Mapping) else {}
         if inputs is not None and not isinstance(inputs, Mapping):
-            self._received[first] = received(inputs, self.profile(first))
+            self._received[first] = received(inputs, self._profiles[first])
 
         self.function = menu("function", names, first)
         self.zoom = widgets.FloatSlider(description="zoom ±", style=LABEL)
@@ -73,11 +76,13 @@ class SplineExplorer(Explorer):
         self.others.tooltip = "hold Ctrl to choose several"
         self.folder = widgets.Text(description="into", value="out/functions", style=LABEL, layout={"width": "200px"})
         self.export = button("export", "write function (JSON) and picture (HTML)")
-        shapes = [self.profile(name) for name in names]
-        reach = WIDEST * max(max(abs(one.low), abs(one.high)) for one in shapes)  # as far as any may be looked at
-        plain = [profile(named(name), -reach, reach) for name in PLAIN.values()]
-        shown = zip(self.others.options, [*plain, *shapes], strict=True)
-        self.view = FunctionView(functions=[described(*one) for one in shown], first=len(PLAIN))
+        # as far as any may be looked at
+        reach = WIDEST * float(np.abs([one.x[[0, -1]] for one in self._profiles.values()]).max())
+        x = np.linspace(-reach, reach, POINTS)
+        plain = {GELU: gelu(x), RELU: x.clip(0)}
+        shown = [described(name, Profile(x, y, np.diff(y) / np.diff(x), False)) for name, y in plain.items()]
+        shown += [described(*one) for one in self._profiles.items()]
+        self.view = FunctionView(functions=shown, first=len(PLAIN))
         self._draw()
         self._to_support()
         self.view.follow(function=self.function, compared=self.others, zoom=self.zoom, slope=self.slope)
@@ -113,28 +118,18 @@ class SplineExplorer(Explorer):
     @property
     def shape(self) -> Profile:
         """The function that is shown."""
-        return self.profile(self.function.value)
+        return self._profiles[self.function.value]
 
     @property
     def received(self) -> Received | None:
         """The inputs of the function that is shown, where they are known."""
         name = self.function.value
         if name not in self._received:  # a search through results and store: once for each function
-            self._received[name] = inputs_of(self._spline(name))
+            self._received[name] = inputs_of(self._functions[name])
         return self._received[name]
 
-    def profile(self, name: str) -> Profile:
-        """The function of that name in the menu."""
-        if name not in self._profiles:
-            self._profiles[name] = profile(self._spline(name))
-        return self._profiles[name]
-
-    @property
-    def _middle(self) -> float:
-        return (self.shape.high + self.shape.low) / 2
-
     def _spline(self, name: str) -> Spline:
-        return self._given.get(name) or zoo(name)
+        return deepcopy(self._functions[name])  # all explorers have the same functions of the zoo
 
     def _draw(self) -> None:
         """Another function, which the page has: how far one may zoom, its inputs, and what is said of it."""
@@ -143,8 +138,8 @@ class SplineExplorer(Explorer):
             with self.zoom.hold_trait_notifications():
                 self.zoom.min, self.zoom.max, self.zoom.step = reach / STEPS, reach, reach / STEPS
                 self.zoom.value = reach / WIDEST
-        self.view.tell(self.function.value, self.received)
-        self._describe()
+        self._describe()  # looks for the inputs of the function
+        self.view.inputs = {name: short(one.share) for name, one in self._received.items() if one is not None}
 
     def _describe(self) -> None:
         shape, inputs = self.shape, self.received
@@ -152,7 +147,7 @@ class SplineExplorer(Explorer):
         known = (
             f"Inputs: {inputs.source}." if inputs else "Its inputs are not shown: no model trained with it is at hand."
         )
-        self.say("\n".join(filter(None, [true_minus(inside) + known, self._left_out])))
+        self.say("\n".join(filter(None, [inside.replace("-", "−") + known, self._left_out])))
 
     def _mode(self) -> None:
         """Into the editing mode, or back."""
@@ -172,23 +167,24 @@ class SplineExplorer(Explorer):
         """The edited function, if it is another one, becomes one of the menus, and is the one that is shown."""
         if self.editing is None or not (self.editing.changed or self.function.value == EDITED):
             return
-        self._given[EDITED] = self.editing.spline
-        for known in (self._profiles, self._received):  # of an earlier one
-            known.pop(EDITED, None)
+        self._functions[EDITED] = self.editing.spline
+        self._profiles[EDITED] = profile(self.editing.spline)
+        self._received.pop(EDITED, None)  # of an earlier one
         with self.quietly():
             if EDITED not in self.function.options:
                 chosen, self.others.options = self.others.value, [*self.others.options, EDITED]
                 self.others.value = chosen  # new options forget what was chosen
                 self.function.options = [*self.function.options, EDITED]
             before = [f for f in self.view.functions if f["name"] != EDITED]
-            self.view.functions = [*before, described(EDITED, self.profile(EDITED))]
+            self.view.functions = [*before, described(EDITED, self._profiles[EDITED])]
             self.function.value = EDITED
         self._draw()
 
     def _to_support(self) -> None:
         shape, inputs = self.shape, self.received
         low, high = inputs.central() if inputs else shape.support()
-        self.zoom.value = min(1.1 * max(high - self._middle, self._middle - low), self.zoom.max)
+        middle = (shape.high + shape.low) / 2
+        self.zoom.value = min(1.1 * max(high - middle, middle - low), self.zoom.max)
 
     def page(self, words: str = "") -> str:
         """The function as a page on which it can be compared and changed further, with all functions of the menus;
@@ -198,10 +194,9 @@ class SplineExplorer(Explorer):
         view = self.view.data()
         number, shown = view["first"] + view["function"], list(view["functions"])
         shown[number] = described(self.function.value, self.shape, self.received)
-        compared = [one for one in view["compared"] if one != number]
-        return function_page(
-            shown, number, compared, view["zoom"], view["slope"], words=words, random=self.random.value
-        )
+        state = {name: view[name] for name in ("zoom", "slope", "random")}
+        state["compared"] = [one for one in view["compared"] if one != number]
+        return function_page(shown, words, function=number, **state)
 
     def _table(self) -> dict[str, list]:
         phi = self.spline

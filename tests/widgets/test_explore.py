@@ -2,6 +2,8 @@
 
 import dataclasses
 import re
+import sys
+from pathlib import Path
 from types import FunctionType
 
 import anywidget
@@ -11,6 +13,7 @@ import pytest
 import torch
 from ipywidgets import VBox
 
+import lab
 from lab.api import search, train
 from lab.catalogue.build import figure
 from lab.data import Data
@@ -255,3 +258,17 @@ def test_a_scale_that_only_some_have_is_for_models_to_look_into():
     assert explore(Sraven(features=2), scale="overnight").model.options
     with pytest.raises(ArgumentError, match="overnight"):
         explore("memorize", scale="overnight")
+
+
+@pytest.mark.parametrize("given", ["transformers/memorize", "memorize", "a+b mod 27"])
+def test_the_way_to_an_explorer_is_short(given):
+    """Functions of the lab that are entered, each once, when what is shipped has been read before."""
+    explore(given)
+    home, entered = str(Path(lab.__file__).parent), set()
+    sys.setprofile(lambda frame, event, _: event == "call" and entered.add(frame.f_code))
+    try:
+        explore(given)
+    finally:
+        sys.setprofile(None)
+    own = {code for code in entered if code.co_filename.startswith(home) and code.co_name[0] != "<"}
+    assert len(own) <= 45

@@ -115,7 +115,7 @@ def test_a_newer_wish_ends_the_older_computation():
     assert explorer.slices is None  # it was given no data
     asked_anew.clear()  # the first computation gets no further than one point before the second is asked for
     explorer.seed.value = 1
-    first, before = explorer.planes.thread, measure.calls
+    first, before = explorer.worker, measure.calls
     explorer.seed.value = 2
     asked_anew.set()
     first.join(60)

@@ -218,7 +218,7 @@ class Comparison:
 
     def plot(self, metric: str | None = None) -> go.Figure:
         """The metric over training with its interval, and of each run at the end; dashed: the constant answer."""
-        from lab.plots.functions import compared
+        from lab.plots.learning_curves import compared
         from lab.plots.page import Plot
 
         metric = self._metric(metric)

@@ -55,21 +55,10 @@ def captioned(figure: go.Figure, caption: str, width: int) -> go.Figure:
     left, bottom = margin.l, margin.b
     if None in (left, bottom, copy.layout.height):
         raise ValueError("a figure needs its height and its left and bottom margins in px to get a caption")
-    copy.add_annotation(
-        name="caption",
-        text="<br>".join(map(plain, lines)),
-        showarrow=False,
-        align="left",
-        font={"size": SIZE},
-        xref="paper",
-        x=0,
-        xanchor="left",
-        xshift=EDGE - left,
-        yref="paper",
-        y=0,
-        yanchor="top",
-        yshift=-bottom,
-    )
+    look = {"name": "caption", "showarrow": False, "align": "left", "font": {"size": SIZE}}
+    across = {"xref": "paper", "x": 0, "xanchor": "left", "xshift": EDGE - left}
+    down = {"yref": "paper", "y": 0, "yanchor": "top", "yshift": -bottom}
+    copy.add_annotation(text="<br>".join(map(plain, lines)), **look, **across, **down)
     copy.update_layout(width=width, height=copy.layout.height + room, margin={"b": bottom + room})
     return copy
 

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from lab.plots import go
 from lab.plots.caption import true_minus
+from lab.plots.lines import points, whiskers
 from lab.plots.panels import grid, place
 from lab.plots.style import BLUE, INK, SIZE
 
@@ -41,33 +43,14 @@ def rows(
             ("printed in the paper", "paper", "paper_error", INK, "diamond-open", HALF),
         ):
             y = np.arange(len(names)) + shift
-            figure.add_scatter(
-                x=shown[value],
-                y=y,
-                error_x={"array": shown[error], "thickness": 1.2, "width": 3},
-                name=label,
-                legendgroup=label,
-                showlegend=not number,
-                mode="markers",
-                marker={"color": ink, "symbol": symbol, "size": 8},
-                customdata=names,
-                hovertemplate=f"%{{customdata}}, {label}: %{{x:.1f}} ± %{{error_x.array:.1f}} %",
-                row=at[0],
-                col=at[1],
-            )
+            look: dict[str, Any] = {"name": label, "legendgroup": label, "showlegend": not number, "customdata": names}
+            look["hovertemplate"] = f"%{{customdata}}, {label}: %{{x:.1f}} ± %{{error_x.array:.1f}} %"
+            points(figure, shown[value], y, ink, at, 8, symbol, error_x=whiskers(shown[error], 3), **look)
             for place_, mean, half in zip(y, shown[value], shown[error], strict=True):
                 _write(figure, at, float(place_), digits(mean, half), ink)
         figure.update_xaxes(range=ends[number], row=at[0], col=at[1])
-        figure.update_yaxes(
-            range=(len(names) - 0.5, -0.5),
-            tickvals=list(range(len(names))),
-            ticktext=names,
-            showticklabels=not number,
-            showgrid=False,
-            ticks="",
-            row=at[0],
-            col=at[1],
-        )
+        ticks = {"tickvals": list(range(len(names))), "ticktext": names, "showticklabels": not number, "ticks": ""}
+        figure.update_yaxes(range=(len(names) - 0.5, -0.5), showgrid=False, row=at[0], col=at[1], **ticks)
         for line in range(1, len(names)):
             figure.add_hline(line - 0.5, line={"color": "#E4E4E4", "width": 1}, row=at[0], col=at[1])
     return figure
@@ -76,17 +59,9 @@ def rows(
 def _write(figure: go.Figure, at: tuple[int, int], y: float, text: str, ink: str) -> None:
     """Digits in the margin right of a panel."""
     panel = figure.get_subplot(*at)
-    figure.add_annotation(
-        text=text,
-        showarrow=False,
-        font={"size": SIZE - 1, "color": ink},
-        xref="paper",
-        x=panel.xaxis.domain[1],
-        xanchor="left",
-        xshift=4,
-        yref=panel.yaxis.plotly_name.replace("axis", ""),
-        y=y,
-    )
+    place = {"xref": "paper", "x": panel.xaxis.domain[1], "xanchor": "left", "xshift": 4, "y": y}
+    place["yref"] = panel.yaxis.plotly_name.replace("axis", "")
+    figure.add_annotation(text=text, showarrow=False, font={"size": SIZE - 1, "color": ink}, **place)
 
 
 def digits(mean: float, error: float) -> str:

@@ -6,10 +6,12 @@ import numpy as np
 from scipy.interpolate import RegularGridInterpolator
 
 from lab.plots import go, make_subplots
+from lab.plots.caption import set_reading
+from lab.plots.lines import line
 from lab.plots.style import BLACK, SEQUENTIAL, SIZE, SOLID_INK, TEMPLATE, VERMILLION
 from lab.probes.landscape import Landscape
 
-GROUND, WAY, MODEL, CHOSEN = range(4)  # traces of a side, of the flat picture and of the surfaces
+GROUND, WAY, MODEL, CHOSEN = range(4)  # traces of a side of the surfaces
 SIDES = range(2)
 HEIGHT = 430  # px
 LIFT = 0.02  # of the height of a surface: how far above it the training is drawn, so that it is not half hidden
@@ -17,50 +19,41 @@ LEGEND = {"xref": "container", "yref": "container", "x": 0.01, "y": 0.99, "yanch
 BARS = ((0.0, 0.44), (0.56, 1.0))  # where the sides begin and end, as shares of the width
 
 
-def flat() -> go.Figure:
-    """The flat picture without data: for each of two sides ground, training, the model, the point that was chosen.
-
-    One figure for both sides: every figure widget of a page loads the whole of Plotly once more.
-    """
-    figure = make_subplots(1, 2, subplot_titles=(" ", " "), horizontal_spacing=BARS[1][0] - BARS[0][1])
+def flat(landscape: Landscape) -> go.Figure:
+    """Contours of the first two measures, or of one, the training on them, and the model."""
+    names = list(landscape.values)[:2]
+    figure = make_subplots(1, len(names), subplot_titles=names, horizontal_spacing=BARS[1][0] - BARS[0][1])
     star = {"symbol": "star", "size": 14, "color": "white", "line": {"color": BLACK, "width": 1}}
-    ring = {"symbol": "circle-open", "size": 15, "color": VERMILLION, "line": {"width": 3}}
-    for side in SIDES:
-        place, quiet = {"row": 1, "col": side + 1}, {"hoverinfo": "skip", "showlegend": side == 0}
-        figure.add_contour(
-            colorscale=SEQUENTIAL,
-            contours={"coloring": "heatmap"},
-            ncontours=18,
-            hoverinfo="text",
-            line={"width": 0.6, "color": "rgba(255, 255, 255, 0.55)"},
-            showlegend=False,
-            colorbar=_bar(side, y=-0.2),
-            **place,
-        )
-        figure.add_scatter(
-            mode="lines+markers",
-            name="training",
-            line={"color": VERMILLION, "width": 1.5},
-            marker={"size": 4, "color": VERMILLION},
-            **quiet,
-            **place,
-        )
-        figure.add_scatter(mode="markers", name="the model", marker=star, **quiet, **place)
-        figure.add_scatter(mode="markers", name="chosen", marker=ring, **quiet, **place)
+    for side, name in enumerate(names):
+        at, quiet = (1, side + 1), {"hoverinfo": "skip", "showlegend": side == 0}
+        ground = go.Contour(x=landscape.x, y=landscape.y, z=landscape.values[name], hovertext=readings(landscape))
+        ground.update(colorscale=SEQUENTIAL, contours={"coloring": "heatmap"}, ncontours=18, showlegend=False)
+        ground.update(colorbar=_bar(*(BARS[side] if len(names) == 2 else (0, 1)), y=-0.2), hoverinfo="text")
+        figure.add_trace(ground.update(line={"width": 0.6, "color": "rgba(255, 255, 255, 0.55)"}), *at)
+        if landscape.trajectory is not None:
+            marker = {"size": 4, "color": VERMILLION}
+            way = {"mode": "lines+markers", "name": "training", "marker": marker, **quiet}
+            line(figure, *landscape.trajectory.T, VERMILLION, at, 1.5, **way)
+        figure.add_scatter(x=[0], y=[0], mode="markers", name="the model", marker=star, row=1, col=side + 1, **quiet)
     figure.update_layout(template=TEMPLATE, height=HEIGHT, legend=LEGEND, margin={"t": 60, "l": 50, "r": 10, "b": 100})
     figure.update_annotations(font={"size": 13})
-    figure.update_xaxes(showgrid=False, nticks=5)
-    figure.update_yaxes(showgrid=False, nticks=6, title={"standoff": 2})
+    ends = [{"range": [axis[0], axis[-1]]} for axis in (landscape.x, landscape.y)]
+    figure.update_xaxes(showgrid=False, nticks=5, title_text=axis_title(landscape, 0), **ends[0])
+    figure.update_yaxes(showgrid=False, nticks=6, title={"text": axis_title(landscape, 1), "standoff": 2}, **ends[1])
+    set_reading(figure, *(f"Note: {note}." for note in landscape.notes))
     return figure
 
 
 def surface() -> go.Figure:
-    """The surfaces without data, their traces as those of the flat picture."""
+    """Two surfaces without data: for each side the ground, the training, the model, and the point that was chosen.
+
+    One figure for both sides: every figure widget of a page loads the whole of Plotly once more.
+    """
     figure = make_subplots(1, 2, specs=[[{"type": "scene"}] * 2], subplot_titles=(" ", " "), horizontal_spacing=0.02)
     for side in SIDES:
         place, quiet = {"row": 1, "col": side + 1}, {"hoverinfo": "skip", "showlegend": side == 0}
         figure.add_surface(
-            colorscale=SEQUENTIAL, hoverinfo="text", showlegend=False, colorbar=_bar(side, -0.05), **place
+            colorscale=SEQUENTIAL, hoverinfo="text", showlegend=False, colorbar=_bar(*BARS[side], y=-0.05), **place
         )
         figure.add_scatter3d(mode="lines", name="training", line={"color": VERMILLION, "width": 5}, **quiet, **place)
         for name, size, colour in (("the model", 5, BLACK), ("chosen", 6, VERMILLION)):
@@ -75,40 +68,24 @@ def surface() -> go.Figure:
     return figure
 
 
-def _bar(side: int, y: float) -> dict:
-    """The colour bar below a side."""
-    low, high = BARS[side]
-    return {
-        "orientation": "h",
-        "x": (low + high) / 2,
-        "y": y,
-        "yanchor": "top",
-        "len": high - low,
-        "thickness": 10,
-        "outlinewidth": 0,
-        "nticks": 5,
-        "ticklen": 3,
-    }
+def _bar(low: float, high: float, y: float) -> dict:
+    """The colour bar below a side, from one share of the width to another."""
+    place = {"orientation": "h", "x": (low + high) / 2, "y": y, "yanchor": "top", "len": high - low}
+    return place | {"thickness": 10, "outlinewidth": 0, "nticks": 5, "ticklen": 3}
 
 
 def fill(
     figure: go.Figure, side: int, landscape: Landscape, name: str, logarithm: bool, point: tuple[float, float]
 ) -> None:
-    """Put a measure of a landscape on a side of either picture, and the point that was chosen."""
+    """Put a measure of a landscape on a side of the surfaces, and the point that was chosen."""
     z, (ground, way, model, chosen) = heights(landscape, name, logarithm), traces(figure, side)
-    solid = ground.type == "surface"
     ground.update(x=landscape.x, y=landscape.y, z=z, hovertext=readings(landscape))
     names = [{"title": {"text": axis_title(landscape, number)}} for number in range(2)]
-    if solid:
-        figure.layout[f"scene{side + 1 if side else ''}"].update(xaxis=names[0], yaxis=names[1])
-    else:
-        for kind, axis, title in zip("xy", (landscape.x, landscape.y), names, strict=True):
-            figure.layout[f"{kind}axis{side + 1 if side else ''}"].update(range=[axis[0], axis[-1]], **title)
+    figure.layout[f"scene{side + 1 if side else ''}"].update(xaxis=names[0], yaxis=names[1])
     steps = np.empty((0, 2)) if landscape.trajectory is None else landscape.trajectory
     way.visible = len(steps) > 0
-    way.update(_points(landscape, z, steps, solid))
-    model.update(_points(landscape, z, np.zeros((1, 2)), solid))
-    chosen.update(_points(landscape, z, np.array([point]), solid))
+    for marks, points in ((way, steps), (model, np.zeros((1, 2))), (chosen, np.array([point]))):
+        marks.update(_points(landscape, z, points))
     figure.layout.annotations[side].text = f"{name} (log₁₀)" if logarithm else name
 
 
@@ -116,8 +93,8 @@ def choose(
     figure: go.Figure, side: int, landscape: Landscape, name: str, logarithm: bool, point: tuple[float, float]
 ) -> None:
     """Move the mark of the chosen point."""
-    ground, *_, chosen = traces(figure, side)
-    chosen.update(_points(landscape, heights(landscape, name, logarithm), np.array([point]), ground.type == "surface"))
+    z = heights(landscape, name, logarithm)
+    traces(figure, side)[CHOSEN].update(_points(landscape, z, np.array([point])))
 
 
 def traces(figure: go.Figure, side: int) -> tuple:
@@ -154,10 +131,7 @@ def axis_title(landscape: Landscape, number: int) -> str:
     return f"direction {number + 1}" if explained is None else f"PC {number + 1} ({100 * explained[number]:.0f} %)"
 
 
-def _points(landscape: Landscape, z: np.ndarray, points: np.ndarray, solid: bool) -> dict:
-    """Coordinates of marks; on a surface their heights, too, none where they are beside it."""
-    where = {"x": points[:, 0], "y": points[:, 1]}
-    if solid:
-        height = RegularGridInterpolator((landscape.y, landscape.x), z, bounds_error=False)(points[:, ::-1])
-        where["z"] = height + LIFT * (np.nanmax(z) - np.nanmin(z))
-    return where
+def _points(landscape: Landscape, z: np.ndarray, points: np.ndarray) -> dict:
+    """Coordinates of marks on a surface; no heights where they are beside it."""
+    height = RegularGridInterpolator((landscape.y, landscape.x), z, bounds_error=False)(points[:, ::-1])
+    return {"x": points[:, 0], "y": points[:, 1], "z": height + LIFT * (np.nanmax(z) - np.nanmin(z))}

@@ -3,24 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from lab.plots import go
 from lab.plots.caption import interval_note, set_reading, true_minus
-from lab.plots.lines import band, percent_whiskers
+from lab.plots.lines import band, line, method_line, percent_whiskers, points
 from lab.plots.panels import colour_axis, grid, name_axes, place, place_bars
-from lab.plots.style import (
-    GREY,
-    METHOD_SYMBOLS,
-    SEQUENCE,
-    SIZE,
-    TEMPLATE,
-    colour,
-    method_title,
-    methods_of,
-)
+from lab.plots.style import GREY, METHOD_SYMBOLS, SEQUENCE, SIZE, TEMPLATE, colour, method_title, methods_of
 from lab.statistics import over_seeds
 
 NAMES = {"tsne": "t-SNE", "umap": "UMAP", "pca": "PCA"}
@@ -28,6 +20,7 @@ SYMBOLS = ("circle", "diamond", "square", "triangle-up", "cross", "x")  # a seco
 OTHERS, OTHER_INK = "other", "#D0D0D0"  # labels beyond the colours there are
 NEIGHBOURS = 10  # of a point on the map, by which it is told how far points of a label lie together
 ROW = 20  # px of a row of the legend
+DOT = {"size": 3.5, "opacity": 0.75}
 COLOURS = tuple(colour for colour in SEQUENCE if colour != GREY)
 
 
@@ -140,9 +133,8 @@ def in_order(labels: Iterable[str]) -> list[str]:
 
 def look(labels: list[str]) -> dict[str, tuple[str, str]]:
     """Colour and symbol of each label: first all colours, then again with another symbol."""
-    colours = [colour for colour in SEQUENCE if colour != GREY]
     return {
-        label: (colours[i % len(colours)], SYMBOLS[i // len(colours) % len(SYMBOLS)]) for i, label in enumerate(labels)
+        label: (COLOURS[i % len(COLOURS)], SYMBOLS[i // len(COLOURS) % len(SYMBOLS)]) for i, label in enumerate(labels)
     }
 
 
@@ -171,35 +163,18 @@ def _draw_labels(
         some = points[points["label"] == label]
         colour, symbol = shown[label]
         entry = OTHERS if colour == OTHER_INK else label
-        figure.add_scatter(
-            x=some["x"],
-            y=some["y"],
-            name=entry,
-            legendgroup=entry,
-            legendrank=2_000 if entry == OTHERS else 1_000,
-            showlegend=entry not in named,
-            mode="markers",
-            marker={"color": colour, "symbol": symbol, "size": 3.5, "opacity": 0.75},
-            hovertemplate=f"{label}<extra></extra>",
-            row=at[0],
-            col=at[1],
-        )
+        marker = {"color": colour, "symbol": symbol, **DOT}
+        dots = go.Scatter(x=some["x"], y=some["y"], name=entry, legendgroup=entry, mode="markers", marker=marker)
+        dots.update(legendrank=2_000 if entry == OTHERS else 1_000, showlegend=entry not in named)
+        figure.add_trace(dots.update(hovertemplate=f"{label}<extra></extra>"), *at)
         named.add(entry)
 
 
 def _draw_values(figure: go.Figure, points: pd.DataFrame, number: int, at: tuple[int, int]) -> None:
     colouring = points["colouring"].iloc[0]
-    figure.add_scatter(
-        x=points["x"],
-        y=points["y"],
-        name=colouring,
-        showlegend=False,
-        mode="markers",
-        marker={"color": points["value"], "coloraxis": colour_axis(number), "size": 3.5, "opacity": 0.75},
-        hovertemplate=f"{colouring} %{{marker.color:.3g}}<extra></extra>",
-        row=at[0],
-        col=at[1],
-    )
+    marker = {"color": points["value"], "coloraxis": colour_axis(number), **DOT}
+    dots = go.Scatter(x=points["x"], y=points["y"], name=colouring, mode="markers", marker=marker, showlegend=False)
+    figure.add_trace(dots.update(hovertemplate=f"{colouring} %{{marker.color:.3g}}<extra></extra>"), *at)
 
 
 def _tell(figure: go.Figure, points: pd.DataFrame, at: tuple[int, int]) -> None:
@@ -212,18 +187,10 @@ def _tell(figure: go.Figure, points: pd.DataFrame, at: tuple[int, int]) -> None:
         words.append(true_minus(f"r = {alike:.2f}") if of_values else f"{100 * alike:.0f} % ({100 * chance:.0f})")
     words += [f"trust {trust.iloc[0]:.2f}"] if len(trust) else []
     spread = np.ptp(points[["x", "y"]].to_numpy(float), axis=0).any()
-    figure.add_annotation(
-        text=", ".join(words) if spread else "one code for all points",
-        showarrow=False,
-        font={"size": SIZE - 2},
-        xref="paper",
-        yref="paper",
-        x=panel.xaxis.domain[1],
-        xanchor="right",
-        y=panel.yaxis.domain[0],
-        yanchor="top",
-        yshift=-1,
-    )
+    text = ", ".join(words) if spread else "one code for all points"
+    x, y = panel.xaxis.domain[1], panel.yaxis.domain[0]
+    below = {"xref": "paper", "yref": "paper", "x": x, "xanchor": "right", "y": y, "yanchor": "top", "yshift": -1}
+    figure.add_annotation(text=text, showarrow=False, font={"size": SIZE - 2}, **below)
 
 
 FULL = (-3, 103)  # percent, with room for markers at the ends
@@ -245,38 +212,19 @@ def by_layer(table: pd.DataFrame, score: str = "accuracy") -> go.Figure:
     for method in methods_of(table):
         rows, ink = table[table["method"] == method], colour(method)
         stats = 100 * over_seeds(rows, "layer", "value")[["mean", "half"]]
-        band(figure, stats, ink, method)
-        figure.add_scatter(
-            x=stats.index,
-            y=stats["mean"],
-            name=method_title(method),
-            legendgroup=method,
-            mode="lines+markers",
-            line={"color": ink, "width": 2.5},
-            marker={"symbol": METHOD_SYMBOLS[method], "size": 7},
-            customdata=stats["half"],
-            hovertemplate=f"layer %{{x}}: %{{y:.1f}} ± %{{customdata:.1f}} % {score}",
-        )
+        band(figure, stats, ink, method, percent=True)
+        hover: dict[str, Any] = {"customdata": stats["half"], "showlegend": None}
+        hover["hovertemplate"] = f"layer %{{x}}: %{{y:.1f}} ± %{{customdata:.1f}} % {score}"
+        method_line(figure, stats.index, stats["mean"], method, width=2.5, **hover)
         shuffled = 100 * rows.groupby("layer")["shuffled"].mean()
-        figure.add_scatter(
-            x=shuffled.index,
-            y=shuffled,
-            name=f"{method_title(method)}, {CONTROLS['shuffled'][0]}",
-            legendgroup=method,
-            showlegend=False,
-            mode="lines",
-            line={"color": ink, "width": 1.2, "dash": CONTROLS["shuffled"][1]},
-            hovertemplate="shuffled labels: %{y:.1f} %",
-        )
+        what, dash = CONTROLS["shuffled"]
+        look = {"name": f"{method_title(method)}, {what}", "legendgroup": method, "showlegend": False}
+        hover = {"hovertemplate": "shuffled labels: %{y:.1f} %"}
+        line(figure, shuffled.index, shuffled, ink, width=1.2, dash=dash, **look, **hover)
     chance = 100 * table.groupby("layer")["chance"].mean()
-    figure.add_scatter(
-        x=chance.index,
-        y=chance,
-        name=CONTROLS["chance"][0],
-        mode="lines",
-        line={"color": GREY, "width": 1.2, "dash": CONTROLS["chance"][1]},
-        hovertemplate="constant answer: %{y:.1f} %",
-    )
+    what, dash = CONTROLS["chance"]
+    hover = {"hovertemplate": "constant answer: %{y:.1f} %"}
+    line(figure, chance.index, chance, GREY, width=1.2, dash=dash, name=what, **hover)
     figure.update_layout(
         template=TEMPLATE,
         height=360,
@@ -296,54 +244,28 @@ def by_class(table: pd.DataFrame, score: str = "F1", what: str = "term") -> go.F
     count from 0. score, what: the names of the score and of a class.
     """
     layers, methods = sorted(table["layer"].unique()), methods_of(table)
-    labels = sorted(table["label"].unique(), key=lambda label: (len(label), label))
+    labels = in_order(table["label"].unique())
     figure = grid([f"layer {layer + 1}" for layer in layers], 1, height=165, gap=64, top=84)
     steps = np.linspace(-0.25, 0.25, len(methods)) if len(methods) > 1 else [0.0]
     for number, layer in enumerate(layers):
-        row, column = place(number, 1)
-        rows = table[table["layer"] == layer]
+        row, column = at = place(number, 1)
+        rows, first = table[table["layer"] == layer], number == 0
         for method, step in zip(methods, steps, strict=True):
             method_rows = rows[rows["method"] == method]
             stats = 100 * over_seeds(method_rows, "label", "value")[["mean", "half"]].reindex(labels)
-            figure.add_scatter(
-                x=np.arange(len(labels)) + step,
-                y=stats["mean"],
-                error_y=percent_whiskers(stats, 3),
-                name=method_title(method),
-                legendgroup=method,
-                showlegend=number == 0,
-                mode="markers",
-                marker={"color": colour(method), "symbol": METHOD_SYMBOLS[method], "size": 7},
-                customdata=list(zip(labels, stats["half"], strict=True)),
-                hovertemplate=f"{what} %{{customdata[0]}}: %{{y:.1f}} ± %{{customdata[1]:.1f}} % {score}",
-                row=row,
-                col=column,
-            )
+            look: dict[str, Any] = {"name": method_title(method), "legendgroup": method, "showlegend": first}
+            look["customdata"] = list(zip(labels, stats["half"], strict=True))
+            look["hovertemplate"] = f"{what} %{{customdata[0]}}: %{{y:.1f}} ± %{{customdata[1]:.1f}} % {score}"
+            x, symbol = np.arange(len(labels)) + step, METHOD_SYMBOLS[method]
+            error = percent_whiskers(stats, 3)
+            points(figure, x, stats["mean"], colour(method), at, symbol=symbol, error_y=error, **look)
         for control, (name, dash) in CONTROLS.items():
             mean = 100 * rows.groupby("label")[control].mean().reindex(labels)
-            x, y = _steps(mean.to_numpy())
-            figure.add_scatter(
-                x=x,
-                y=y,
-                name=name,
-                legendgroup=control,
-                showlegend=number == 0,
-                mode="lines",
-                line={"color": GREY, "width": 1.4, "dash": dash},
-                hovertemplate=f"{name}: %{{y:.1f}} %",
-                row=row,
-                col=column,
-            )
+            look = {"name": name, "legendgroup": control, "showlegend": first}
+            line(figure, *_steps(mean.to_numpy()), GREY, at, 1.4, dash, hovertemplate=f"{name}: %{{y:.1f}} %", **look)
         figure.update_yaxes(range=FULL, row=row, col=column)
-        figure.update_xaxes(
-            tickvals=list(range(len(labels))),
-            ticktext=labels,
-            tickfont={"size": SIZE - 2},
-            range=(-0.6, len(labels) - 0.4),
-            showgrid=False,
-            row=row,
-            col=column,
-        )
+        ticks = {"tickvals": list(range(len(labels))), "ticktext": labels, "tickfont": {"size": SIZE - 2}}
+        figure.update_xaxes(range=(-0.6, len(labels) - 0.4), showgrid=False, row=row, col=column, **ticks)
     name_axes(figure, len(layers), 1, what, f"{score}, unseen combinations (%)")
     dead = table.groupby(["method", "layer"])["value"].max().eq(0).any()
     same = "A layer with 0 for every class has one code for all examples: there is nothing to read." if dead else ""

@@ -1,17 +1,23 @@
-"""Learning curves of runs that differ in their seed: each of them, and their mean with its interval."""
+"""Learning curves: of runs that differ in their seed, each of them and their mean; of functions compared, with ends."""
 
 from __future__ import annotations
+
+import textwrap
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from lab.data.measures import NAMES
 from lab.plots import go
+from lab.plots.lines import band, line, points, whiskers
 from lab.plots.panels import LEFT, STEP, grid
-from lab.plots.style import BLUE, faded
+from lab.plots.style import BLUE, INK, faded, inks_against
 from lab.statistics import INTERVAL, over_seeds
 
 HEIGHT = 260  # px
+CONSTANT = "constant answer"
+LETTERS, LINES = 40, 3  # of all names below a panel side by side; of one name at most
 
 
 def draw(curves: pd.DataFrame, metric: str, split: str) -> go.Figure:
@@ -20,32 +26,112 @@ def draw(curves: pd.DataFrame, metric: str, split: str) -> go.Figure:
     curves: run, step, the metric, and the training loss as `training`, one row a run and evaluation.
     """
     percent = metric == "accuracy"
-    title = f"{split} {NAMES.get(metric, metric)}" + (" (%)" if percent else "")
-    figure = grid(["", ""], columns=2, height=HEIGHT, top=50, left=LEFT, horizontal=62)
+    figure = _panels(f"{split} {NAMES.get(metric, metric)}" + (" (%)" if percent else ""))
     for column, (name, factor) in enumerate(((metric, 100 if percent else 1), ("training", 1)), 1):
         _fill(figure, column, curves[["run", "step"]].assign(value=factor * curves[name]))
     figure.update_xaxes(title_text=STEP)
-    figure.update_yaxes(title_text=title, row=1, col=1)
-    figure.update_yaxes(title_text="training loss", row=1, col=2)
+    return figure.update_yaxes(title_text="training loss", row=1, col=2)
+
+
+def _panels(title: str) -> go.Figure:
+    """Two panels; title: of the y axes."""
+    figure = grid(["", ""], columns=2, height=HEIGHT, top=50, left=LEFT, horizontal=62)
     figure.layout.meta = {"interval": INTERVAL}
-    return figure
+    return figure.update_yaxes(title_text=title)
 
 
 def _fill(figure: go.Figure, column: int, rows: pd.DataFrame) -> None:
     """One panel: faint lines of the runs, the interval as a band, the mean."""
-    at = {"row": 1, "col": column}
-    stats, shown = over_seeds(rows, "step", "value"), column == 1
-    known = stats.dropna()
-    if len(known):
-        low, high = known["mean"] - known["half"], known["mean"] + known["half"]
-        x, y = np.concatenate([known.index, known.index[::-1]]), np.concatenate([high, low[::-1]])
-        fill = {"fill": "toself", "mode": "none", "fillcolor": faded(BLUE, 0.18), "hoverinfo": "skip"}
-        figure.add_scatter(x=x, y=y, name="interval of the mean", legendgroup="mean", showlegend=False, **fill, **at)
-    several = rows["run"].nunique() > 1
+    at, count = (1, column), rows["run"].nunique()
+    stats = over_seeds(rows, "step", "value")[["mean", "half"]]
+    band(figure, stats, BLUE, "mean", at)
+    ink, width = (faded(BLUE, 0.45), 1) if count > 1 else (BLUE, 2)
     for name, run in rows.groupby("run", sort=False):
-        line = {"color": faded(BLUE, 0.45) if several else BLUE, "width": 1 if several else 2}
-        figure.add_scatter(x=run["step"], y=run["value"], name=name, mode="lines", line=line, showlegend=False, **at)
-    if several:
-        line = {"color": BLUE, "width": 3}
-        mean = {"name": f"mean of {rows['run'].nunique()} runs", "legendgroup": "mean", "showlegend": shown}
-        figure.add_scatter(x=stats.index, y=stats["mean"], mode="lines", line=line, **mean, **at)
+        line(figure, run["step"], run["value"], ink, at, width, name=name, showlegend=False)
+    if count > 1:
+        look = {"name": f"mean of {count} runs", "legendgroup": "mean", "showlegend": column == 1}
+        line(figure, stats.index, stats["mean"], BLUE, at, 3, **look)
+
+
+def compared(
+    curves: pd.DataFrame, metric: str, split: str, said: str | None = None, constant: float | None = None
+) -> go.Figure:
+    """Left: the mean over runs by step, with its band. Right: every run's last value, with the mean and its interval.
+
+    curves: function, search, seed, step and the metric, one row a run and evaluation. Of several searches of a function
+    the mean of each is one of the values that the interval is about. said: the metric in words, with its unit.
+    constant: what a model scores that says the same of all examples.
+    """
+    percent = metric == "accuracy"
+    said = NAMES.get(metric, metric) if said is None else said
+    figure = _panels(f"{split} {said}" + (" (%)" if percent else ""))
+    names, reached, ended = list(dict.fromkeys(curves["function"])), [np.empty(0)], [np.empty(0)]
+    for name, ink in inks_against(names).items():
+        rows = curves[curves["function"] == name]
+        rows = rows.assign(value=(100 if percent else 1) * rows[metric])
+        stats = over_seeds(_units(rows), "step", "value")[["mean", "half"]]
+        known, unnamed = stats.dropna(), {"showlegend": False, "legendgroup": name}
+        reached += [rows["value"], known["mean"] + known["half"], known["mean"] - known["half"]]
+        band(figure, stats, ink, name, (1, 1))
+        line(figure, stats.index, stats["mean"], ink, (1, 1), name=name, legendgroup=name)
+        ends = rows.groupby(["search", "seed"], sort=False).tail(1)
+        ended.append(ends["value"])
+        hover: dict[str, Any] = {"customdata": ends[["search", "seed"]]}
+        hover["hovertemplate"] = "search %{customdata[0]}, seed %{customdata[1]}: %{y:.4g}<extra></extra>"
+        look = {"name": f"{name}, runs", **unnamed}
+        points(figure, [name] * len(ends), ends["value"], faded(ink, 0.45), (1, 2), symbol="", **hover, **look)
+        if len(stats):
+            last = stats.iloc[-1]
+            ended.append(last["mean"] + last["half"] * np.array([-1.0, 0.0, 1.0]))
+            error = whiskers([last["half"]], 8, 2) | {"color": ink}
+            look = {"name": f"{name}, mean", "hovertemplate": "mean %{y:.4g}<extra></extra>", **unnamed}
+            mark = {"error_y": error, "marker_line_width": 2, "symbol": "line-ew-open"}
+            points(figure, [name], [last["mean"]], ink, (1, 2), 11, **mark, **look)
+    if constant is not None and np.isfinite(constant):
+        level = (100 if percent else 1) * constant
+        reached.append(np.array([level]))
+        ended.append(np.array([level]))
+        line(figure, [None], [None], INK, (1, 1), 1, "dash", name=f"{CONSTANT}: {level:.3g}")
+        figure.add_hline(level, line={"color": INK, "width": 1, "dash": "dash"})
+    figure.update_xaxes(title_text=STEP, row=1, col=1)
+    labels = [_wrapped(one, LETTERS // len(names)) for one in names]
+    more = 14 * max((label.count("<br>") for label in labels), default=0)  # px for further lines of names
+    figure.update_layout(height=figure.layout.height + more, margin={"b": figure.layout.margin.b + more})
+    ends_axis = {"type": "category", "tickvals": names, "ticktext": labels, "tickangle": 0}  # "1e-3" is a name here
+    figure.update_xaxes(title_text="at the end: runs, mean, interval", ticks="", row=1, col=2, **ends_axis)
+    figure.update_yaxes(range=_range(np.concatenate(reached), percent), row=1, col=1)
+    return figure.update_yaxes(range=_range(np.concatenate(ended), percent), row=1, col=2)
+
+
+def _wrapped(name: str, letters: int) -> str:
+    """A name in lines of so many letters; what takes more lines ends in dots.
+
+    >>> _wrapped("mine/digits-cnn, symmetrized", 12)
+    'mine/digits-<br>cnn,<br>symmetrized'
+    """
+    lines = textwrap.wrap(name, max(6, letters))
+    return "<br>".join(lines[:LINES]) + ("…" if len(lines) > LINES else "")
+
+
+def _range(values: np.ndarray, percent: bool) -> tuple[float, float] | None:
+    """Of an axis on which all of these are shown; of shares no further than there are any.
+
+    >>> _range(np.array([100.0, 100.0]), percent=True)
+    (89.6, 100.4)
+    """
+    values = values[np.isfinite(values)]
+    if not len(values):
+        return None
+    values = values.clip(0, 100) if percent else values
+    low, high = float(values.min()), float(values.max())
+    if percent and low == high:  # a wider window, so that no tick is above 100
+        low = max(low - 10, 0.0)
+    pad = 0.04 * (high - low) or 0.5
+    return low - pad, high + pad
+
+
+def _units(rows: pd.DataFrame) -> pd.DataFrame:
+    """The values that an interval is about: runs, or the means of searches where there are several."""
+    if rows["search"].nunique() < 2:
+        return rows
+    return rows.groupby(["search", "step"], sort=False)["value"].mean().reset_index()

@@ -75,20 +75,10 @@ def method_scores(figure: go.Figure, rows: pd.DataFrame, methods: Sequence[str],
             continue
         faint = {"hoverinfo": "skip", "showlegend": False}
         points(figure, [rank + 0.22] * len(values), values, faded(colour(method), 0.4), at, 5, "", **faint)
-        points(
-            figure,
-            [rank],
-            [values.mean()],
-            colour(method),
-            at,
-            10,
-            METHOD_SYMBOLS[method],
-            error_y=whiskers([half_width(values)], thickness=1.4),
-            name=method_title(method),
-            legendgroup=method,
-            showlegend=at == (1, 1),
-            hovertemplate="%{y:.1f} ± %{error_y.array:.1f} %",
-        )
+        look = {"name": method_title(method), "legendgroup": method, "showlegend": at == (1, 1)}
+        error, hover = whiskers([half_width(values)], thickness=1.4), "%{y:.1f} ± %{error_y.array:.1f} %"
+        mark = [rank], [values.mean()], colour(method), at, 10, METHOD_SYMBOLS[method]
+        points(figure, *mark, error_y=error, hovertemplate=hover, **look)
     figure.update_xaxes(range=(-0.6, len(methods) - 0.4), showticklabels=False, ticks="", row=at[0], col=at[1])
 
 
@@ -104,32 +94,21 @@ def whiskers(half: Numbers, width: float = 4, thickness: float = 1.2) -> dict:
 
 def percent_whiskers(stats: pd.DataFrame, width: int) -> dict:
     """Whiskers of a mean in percent, which end where percentages do. stats: mean, half (NaN: none). width: px."""
-    return {
-        "array": np.minimum(stats["half"], 100 - stats["mean"]),
-        "symmetric": False,
-        "arrayminus": np.minimum(stats["half"], stats["mean"]),
-        "thickness": 1.2,
-        "width": width,
-    }
+    up, down = np.minimum(stats["half"], 100 - stats["mean"]), np.minimum(stats["half"], stats["mean"])
+    return whiskers(up, width) | {"symmetric": False, "arrayminus": down}
 
 
-def band(figure: go.Figure, stats: pd.DataFrame, ink: str, method: str, at: Panel = ALONE) -> None:
-    """The interval of a method's mean as a band, in percent, cut at 0 and 100; stats as `over_seeds` gives them. None
-    for one run."""
+def band(
+    figure: go.Figure, stats: pd.DataFrame, ink: str, group: str, at: Panel = ALONE, percent: bool = False
+) -> None:
+    """Draw the interval of a mean as a band, where there is one; stats as `over_seeds` gives them. group: the entry of
+    the legend that it belongs to. percent: cut at 0 and 100, where percentages end."""
     known = stats.dropna()
     if not len(known):
         return
-    low, high = ((known["mean"] + side * known["half"]).clip(0, 100) for side in (-1, 1))
-    figure.add_scatter(
-        x=np.concatenate([known.index, known.index[::-1]]),
-        y=np.concatenate([high, low[::-1]]),
-        fill="toself",
-        mode="none",
-        fillcolor=faded(ink, 0.18),
-        hoverinfo="skip",
-        showlegend=False,
-        name=f"{method}, interval",
-        legendgroup=method,
-        row=at[0],
-        col=at[1],
-    )
+    low, high = (known["mean"] + side * known["half"] for side in (-1, 1))
+    if percent:
+        low, high = low.clip(0, 100), high.clip(0, 100)
+    x, y = np.concatenate([known.index, known.index[::-1]]), np.concatenate([high, low[::-1]])
+    area = {"fill": "toself", "mode": "none", "fillcolor": faded(ink, 0.18), "hoverinfo": "skip", "showlegend": False}
+    figure.add_scatter(x=x, y=y, name=f"{group}, interval", legendgroup=group, row=at[0], col=at[1], **area)

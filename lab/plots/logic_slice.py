@@ -16,20 +16,13 @@ TITLES = ("the function", "the model")
 def frame() -> go.Figure:
     """Two empty planes with one scale of colours: the function, the model; on each, the examples in context."""
     figure = grid(TITLES, 2, height=250, top=40, share_y=False)
+    hover = "%{x:.2f}, %{y:.2f}: %{z:.2f}<extra></extra>"
     for column in (1, 2):
-        figure.add_heatmap(x=[], y=[], z=[], coloraxis="coloraxis", row=1, col=column)
+        figure.add_heatmap(x=[], y=[], z=[], coloraxis="coloraxis", hovertemplate=hover, row=1, col=column)
+    dots = {"marker": {"size": 8, "coloraxis": "coloraxis", "line": {"width": 1.2, "color": CELL_INK}}}
+    dots["hovertemplate"] = "example in context: %{marker.color:.2f}<extra></extra>"
     for column in (1, 2):
-        figure.add_scatter(
-            x=[],
-            y=[],
-            mode="markers",
-            marker={"size": 8, "coloraxis": "coloraxis", "line": {"width": 1.2, "color": CELL_INK}},
-            hovertemplate="example in context: %{marker.color:.2f}<extra></extra>",
-            showlegend=False,
-            row=1,
-            col=column,
-        )
-    figure.update_traces(hovertemplate="%{x:.2f}, %{y:.2f}: %{z:.2f}<extra></extra>", selector={"type": "heatmap"})
+        figure.add_scatter(x=[], y=[], mode="markers", showlegend=False, row=1, col=column, **dots)
     place_bars(figure, ["truth value"])
     figure.update_layout(coloraxis={"cmin": 0, "cmax": 1})
     figure.add_annotation(xref="x2 domain", yref="y2 domain", x=0.5, y=0.5, showarrow=False)

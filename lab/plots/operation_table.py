@@ -6,6 +6,7 @@ import numpy as np
 import torch
 
 from lab.plots import go, make_subplots
+from lab.plots.lines import points
 from lab.plots.style import BLUE, ORANGE, SKY, TEMPLATE, VERMILLION
 from lab.tasks import Operation
 
@@ -54,26 +55,10 @@ def frame() -> go.Figure:
     figure.add_heatmap(
         colorscale=GREYS, showscale=False, hovertemplate="a = %{y}, b = %{x}: %{z}<extra></extra>", row=1, col=1
     )
-    figure.add_heatmap(
-        colorscale=steps,
-        zmin=-0.5,
-        zmax=len(KINDS) - 0.5,
-        showscale=False,
-        row=1,
-        col=2,
-        hovertemplate="a = %{y}, b = %{x}: answer %{text}<extra></extra>",
-    )
+    scale = {"colorscale": steps, "zmin": -0.5, "zmax": len(KINDS) - 0.5, "showscale": False}
+    figure.add_heatmap(hovertemplate="a = %{y}, b = %{x}: answer %{text}<extra></extra>", row=1, col=2, **scale)
     for name, ink in KINDS[1:]:
-        figure.add_scatter(
-            x=[None],
-            y=[None],
-            mode="markers",
-            name=name,
-            hoverinfo="skip",
-            row=1,
-            col=2,
-            marker={"symbol": "square", "size": 11, "color": ink},
-        )
+        points(figure, [None], [None], ink, (1, 2), 11, "square", name=name, hoverinfo="skip")
     plain = {"showticklabels": False, "ticks": "", "showgrid": False, "showline": False, "constrain": "domain"}
     figure.update_xaxes(title={"text": "b", "standoff": 2}, **plain)
     figure.update_yaxes(autorange="reversed", constraintoward="top", **plain)

@@ -77,18 +77,9 @@ def place(number: int, columns: int) -> tuple[int, int]:
 def above(figure: go.Figure, text: str, row: int, column: int, side: str = "left", size: int = SIZE) -> None:
     """Write a line above a panel, at its left or right end."""
     panel = figure.get_subplot(row, column)
-    figure.add_annotation(
-        text=text,
-        showarrow=False,
-        font={"size": size},
-        yshift=3,
-        xref="paper",
-        yref="paper",
-        x=panel.xaxis.domain[0 if side == "left" else 1],
-        xanchor=side,
-        y=panel.yaxis.domain[1],
-        yanchor="bottom",
-    )
+    x, y = panel.xaxis.domain[0 if side == "left" else 1], panel.yaxis.domain[1]
+    place = {"xref": "paper", "yref": "paper", "x": x, "xanchor": side, "y": y, "yanchor": "bottom", "yshift": 3}
+    figure.add_annotation(text=text, showarrow=False, font={"size": size}, **place)
 
 
 def name_axes(figure: go.Figure, count: int, columns: int, x: str, y: str) -> None:
@@ -114,21 +105,15 @@ def log_axis(values: pd.Series) -> dict:
     return {"type": "log", "range": (low, high), "tickvals": ticks, "ticktext": [f"{tick:g}" for tick in ticks]}
 
 
+def _bar(title: str, length: float, y: float) -> dict:
+    small = {"size": SIZE - 1}
+    flat = {"orientation": "h", "thickness": 9, "outlinewidth": 0, "ypad": 0, "yanchor": "top"}
+    return flat | {"len": length, "y": y, "title": {"text": title, "side": "top", "font": small}, "tickfont": small}
+
+
 def colour_bar(title: str, y: float, ticks: Iterable[float]) -> dict:
     """The bar of a colour scale that all panels share, below them at `y` (in heights of the panels)."""
-    return {
-        "orientation": "h",
-        "thickness": 9,
-        "len": 1,
-        "xpad": 0,
-        "ypad": 0,
-        "outlinewidth": 0,
-        "y": y,
-        "yanchor": "top",
-        "title": {"text": title, "side": "top", "font": {"size": SIZE - 1}},
-        "tickfont": {"size": SIZE - 1},
-        "tickvals": list(ticks),
-    }
+    return _bar(title, 1, y) | {"xpad": 0, "tickvals": list(ticks)}
 
 
 HEIGHT = 46  # px of a bar with its title
@@ -149,17 +134,6 @@ def place_bars(figure: go.Figure, titles: Sequence[str]) -> None:
         return
     inner = figure.layout.height - figure.layout.margin.t - BOTTOM
     for number, title in enumerate(titles):
-        bar = {
-            "orientation": "h",
-            "thickness": 9,
-            "len": 0.9 / len(titles),
-            "x": (number + 0.5) / len(titles),
-            "y": -BOTTOM / inner,
-            "yanchor": "top",
-            "ypad": 0,
-            "outlinewidth": 0,
-            "title": {"text": title, "side": "top", "font": {"size": SIZE - 1}},
-            "tickfont": {"size": SIZE - 1},
-        }
+        bar = _bar(title, 0.9 / len(titles), -BOTTOM / inner) | {"x": (number + 0.5) / len(titles)}
         figure.update_layout({colour_axis(number): {"colorscale": SEQUENTIAL, "colorbar": bar}})
     figure.update_layout(height=figure.layout.height + HEIGHT, margin={"b": BOTTOM + HEIGHT})

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from lab.plots import go
+from lab.plots.lines import line
 from lab.plots.style import BLUE, GREY, INK, TEMPLATE, VERMILLION
 from lab.probes.complexity import spectrum
 from lab.probes.profile import CORNERS, Portrait, Profile
@@ -17,52 +18,19 @@ def frame() -> go.Figure:
     """The figure without data, to be filled in place."""
     figure = go.Figure()
     for axis, shape in (("", "hv"), ("2", "linear"), ("3", "linear")):
-        for colour, width, name in ((GREY, 1.5, "before"), (BLUE, 2, "edited")):
-            figure.add_scatter(
-                x=[],
-                y=[],
-                name=name,
-                mode="lines",
-                line={"color": colour, "width": width, "shape": shape},
-                xaxis=f"x{axis}",
-                yaxis=f"y{axis}",
-                hovertemplate="%{x:.3g}: %{y:.4g}",
-                showlegend=axis == "",
-            )
-    figure.add_heatmap(
-        xaxis="x4",
-        yaxis="y4",
-        colorscale="Greys",
-        reversescale=True,
-        showscale=False,
-        zsmooth="fast",
-        hovertemplate="(%{x:.2f}, %{y:.2f}): %{z:.3f}<extra></extra>",
-    )
-    figure.add_scatter(
-        x=[point[0] for point in CORNERS],
-        y=[point[1] for point in CORNERS],
-        mode="lines",
-        xaxis="x4",
-        yaxis="y4",
-        line={"color": VERMILLION, "width": 1.5},
-        hoverinfo="skip",
-        showlegend=False,
-    )
+        for ink, width, name in ((GREY, 1.5, "before"), (BLUE, 2, "edited")):
+            panel = {"xaxis": f"x{axis}", "yaxis": f"y{axis}", "line_shape": shape, "showlegend": axis == ""}
+            line(figure, [], [], ink, width=width, name=name, hovertemplate="%{x:.3g}: %{y:.4g}", **panel)
+    panel, hover = {"xaxis": "x4", "yaxis": "y4"}, "(%{x:.2f}, %{y:.2f}): %{z:.3f}<extra></extra>"
+    shades = {"colorscale": "Greys", "reversescale": True, "showscale": False, "zsmooth": "fast"}
+    figure.add_heatmap(hovertemplate=hover, **shades, **panel)
+    line(figure, *zip(*CORNERS, strict=True), VERMILLION, width=1.5, hoverinfo="skip", showlegend=False, **panel)
     left, right, upper, lower = (0, 0.43), (0.57, 1), (0.61, 1), (0, 0.39)
     titles = ("slope of φ", "spectrum of φ", "random network, along the orange line", "random network, on a square")
     corners = [(x, y[1]) for y in (upper, lower) for x in (left, right)]
     for ((low, _), top), title in zip(corners, titles, strict=True):
-        figure.add_annotation(
-            text=title,
-            x=low,
-            y=top,
-            xref="paper",
-            yref="paper",
-            xanchor="left",
-            yanchor="bottom",
-            yshift=2,
-            font={"size": 12, "color": INK},
-        )
+        place = {"x": low, "y": top, "xref": "paper", "yref": "paper", "xanchor": "left", "yanchor": "bottom"}
+        figure.add_annotation(text=title, yshift=2, font={"size": 12, "color": INK}, **place)
     figure.update_layout(
         template=TEMPLATE,
         margin={"l": 46, "r": 10, "t": 46, "b": 40},

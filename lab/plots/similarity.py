@@ -38,21 +38,10 @@ def matrices(table: pd.DataFrame, what: str = "rule") -> go.Figure:
         across = groups["similarity"].std().fillna(0.0)
         z = _square(mean["similarity"], labels)
         details = np.stack([_square(part, labels) for part in (mean["pairs"], mean["pairs_std"], across)], axis=-1)
-        figure.add_heatmap(
-            x=labels,
-            y=labels,
-            z=z,
-            customdata=details,
-            coloraxis="coloraxis",
-            xgap=1,
-            ygap=1,
-            hoverongaps=False,
-            name=method_title(method),
-            hovertemplate="%{y} and %{x}: mean codes %{z:.2f} (± %{customdata[2]:.2f} over seeds)<br>pairs of examples"
-            " %{customdata[0]:.2f} ± %{customdata[1]:.2f}<extra></extra>",
-            row=row,
-            col=column,
-        )
+        hover = "%{y} and %{x}: mean codes %{z:.2f} (± %{customdata[2]:.2f} over seeds)<br>pairs of examples"
+        cells = go.Heatmap(x=labels, y=labels, z=z, customdata=details, coloraxis="coloraxis", xgap=1, ygap=1)
+        cells.update(hovertemplate=f"{hover} %{{customdata[0]:.2f}} ± %{{customdata[1]:.2f}}<extra></extra>")
+        figure.add_trace(cells.update(name=method_title(method), hoverongaps=False), row, column)
         few = _square(groups["seed"].nunique(), labels) < seeds
         fewer = max(fewer, int(few.sum()))
         _write(figure, z, few, labels, ends, (row, column), SIZE - 1 if len(methods) == 1 else SIZE - 4)
@@ -84,27 +73,14 @@ def codes(table: pd.DataFrame, what: str = "rule") -> go.Figure:
         values = panel.pivot(index="row", columns="head", values="value").sort_index()
         labels = panel.drop_duplicates("row").set_index("row")["label"].reindex(values.index)
         largest = np.abs(values.to_numpy()).max() or 1.0
-        figure.add_heatmap(
-            x=values.columns + 1,
-            y=values.index,
-            z=values.to_numpy() / largest,
-            customdata=np.stack([np.broadcast_to(labels.to_numpy()[:, None], values.shape), values.to_numpy()], -1),
-            coloraxis="coloraxis",
-            name=f"{method_title(methods[column - 1])}, {kinds[row - 1]}",
-            hovertemplate=f"{what} %{{customdata[0]}}, head %{{x}}: %{{customdata[1]:.3g}}<extra></extra>",
-            row=row,
-            col=column,
-        )
+        details = np.stack([np.broadcast_to(labels.to_numpy()[:, None], values.shape), values.to_numpy()], -1)
+        shades = go.Heatmap(x=values.columns + 1, y=values.index, z=values.to_numpy() / largest, customdata=details)
+        shades.update(coloraxis="coloraxis", name=f"{method_title(methods[column - 1])}, {kinds[row - 1]}")
+        hover = f"{what} %{{customdata[0]}}, head %{{x}}: %{{customdata[1]:.3g}}<extra></extra>"
+        figure.add_trace(shades.update(hovertemplate=hover), row, column)
         middle = pd.Series(labels.index, index=labels.to_numpy()).groupby(level=0, sort=False).mean()
-        figure.update_yaxes(
-            autorange="reversed",
-            tickvals=list(middle),
-            ticktext=list(middle.index),
-            showticklabels=column == 1,
-            row=row,
-            col=column,
-            **PLAIN,
-        )
+        ticks = {"tickvals": list(middle), "ticktext": list(middle.index), "showticklabels": column == 1, **PLAIN}
+        figure.update_yaxes(autorange="reversed", row=row, col=column, **ticks)
         figure.update_xaxes(dtick=1 if values.shape[1] <= 8 else 5, row=row, col=column, **PLAIN)
         if column == 1:
             figure.update_yaxes(title_text=f"{kinds[row - 1]}, by {what}", row=row, col=column)
@@ -141,17 +117,10 @@ def _write(
     dark = ends[0] + DARK * (ends[1] - ends[0])
     inks = [cell_ink(z[p], z[p] < dark) for p in places]
     texts = [_number(z[p]) if size > SIZE - 3 else _short(z[p]) for p in places]
-    figure.add_scatter(
-        x=[labels[b] for _, b in places],
-        y=[labels[a] for a, _ in places],
-        mode="text",
-        text=[f"<i>{text}</i>" if few[p] else text for text, p in zip(texts, places, strict=True)],
-        textfont={"size": size, "color": inks},
-        hoverinfo="skip",
-        showlegend=False,
-        row=at[0],
-        col=at[1],
-    )
+    texts = [f"<i>{text}</i>" if few[p] else text for text, p in zip(texts, places, strict=True)]
+    cells = go.Scatter(x=[labels[b] for _, b in places], y=[labels[a] for a, _ in places], mode="text", text=texts)
+    cells.update(textfont={"size": size, "color": inks}, hoverinfo="skip", showlegend=False)
+    figure.add_trace(cells, *at)
 
 
 def _number(value: float) -> str:
@@ -177,13 +146,6 @@ def _scale(figure: go.Figure, title: str, ticks: tuple[float, ...], ends: tuple[
     room = 70  # px of tilted labels and the axis name
     inner = figure.layout.height - figure.layout.margin.t - BOTTOM
     bar = colour_bar(title, -(room + 14) / inner, ticks)
-    figure.update_layout(
-        coloraxis={
-            "colorscale": SEQUENTIAL if ends else DIVERGING,
-            "cmin": (ends or (-1,))[0],
-            "cmax": 1,
-            "colorbar": bar,
-        },
-        height=figure.layout.height + room + BAR - BOTTOM,
-        margin={"b": room + BAR},
-    )
+    axis = {"colorscale": SEQUENTIAL if ends else DIVERGING, "cmin": ends[0] if ends else -1, "cmax": 1}
+    height = figure.layout.height + room + BAR - BOTTOM
+    figure.update_layout(coloraxis=axis | {"colorbar": bar}, height=height, margin={"b": room + BAR})

@@ -147,25 +147,12 @@ def frame() -> go.Figure:
     """The picture without data: bars of wrong values, bars of right ones, a mark for what a person says."""
     figure = go.Figure()
     for name, colour in (("model, other values", GREY), ("model, the right value", BLUE)):
-        figure.add_bar(
-            x=[],
-            y=[],
-            base=[],
-            width=0.7,
-            name=name,
-            marker={"color": colour, "line": {"width": 0}},
-            hovertemplate="value %{x}: %{customdata:.0%}<extra></extra>",
-            showlegend=True,
-        )
-    figure.add_scatter(
-        x=[],
-        y=[],
-        name="you",
-        mode="markers",
-        marker={"symbol": "diamond", "size": 11, "color": VERMILLION, "line": {"color": "white", "width": 1}},
-        hovertemplate="you: %{x}<extra></extra>",
-        showlegend=True,
-    )
+        look = {"width": 0.7, "marker": {"color": colour, "line": {"width": 0}}, "showlegend": True}
+        hover = "value %{x}: %{customdata:.0%}<extra></extra>"
+        figure.add_bar(x=[], y=[], base=[], name=name, hovertemplate=hover, **look)
+    mark = {"symbol": "diamond", "size": 11, "color": VERMILLION, "line": {"color": "white", "width": 1}}
+    look = {"mode": "markers", "marker": mark, "showlegend": True}
+    figure.add_scatter(x=[], y=[], name="you", hovertemplate="you: %{x}<extra></extra>", **look)
     figure.add_annotation(xref="paper", yref="paper", x=0, y=1, xanchor="left", yanchor="bottom", showarrow=False)
     figure.update_layout(
         template=TEMPLATE,

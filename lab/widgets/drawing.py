@@ -18,9 +18,11 @@ from lab.nonlinearity.activations import is_activation
 from lab.nonlinearity.part import as_module
 from lab.nonlinearity.shapes import Polynomial
 from lab.nonlinearity.spline import Spline, Symmetrized
-from lab.plots import cost, functions, landscape, learning_curves, portrait, similarity, slices
-from lab.plots.caption import plain, set_reading
+from lab.plots import functions, landscape, learning_curves, make_subplots, portrait, similarity
+from lab.plots.caption import plain
+from lab.plots.cost import draw_costs
 from lab.plots.latent_codes import CONTROLS, NAMES, in_order, look
+from lab.plots.panels import place
 from lab.plots.style import BLACK, BLUE, GREY, SEQUENTIAL, SIZE, SKY, TEMPLATE, VERMILLION
 from lab.probes.calling import Slice1D, Slice2D
 from lab.probes.codes import Codes
@@ -59,7 +61,7 @@ def _table(result: pd.DataFrame) -> go.Figure:
             f"a table is drawn where it has seed, step and accuracy, r2 or loss; it has {', '.join(map(str, result))}"
         )
     name = result["method"] if "method" in result else ""
-    return functions.compared(result.assign(function=name, search=0), metric, "test")
+    return learning_curves.compared(result.assign(function=name, search=0), metric, "test")
 
 
 def _runs(result: Runs | Run) -> go.Figure:
@@ -92,7 +94,7 @@ def _runs_by_name(result: dict) -> go.Figure:
     tasks = {run.spec.task_name for several in runs.values() for run in several}
     if len(tasks) > 1:
         raise ArgumentError(f"the runs are of several tasks ({', '.join(sorted(tasks))}); give those of one")
-    return functions.compared(pd.DataFrame(rows), metric, split)
+    return learning_curves.compared(pd.DataFrame(rows), metric, split)
 
 
 def _metric_of(run: Run) -> tuple[str, str]:
@@ -100,22 +102,6 @@ def _metric_of(run: Run) -> tuple[str, str]:
     split = run.spec.evaluate[0]
     measured = [name.removesuffix(f"_{split}") for name in run.scores if name.endswith(f"_{split}")]
     return next((name for name in ("accuracy", "r2") if name in measured), measured[0]), split
-
-
-def _landscape(result: Landscape) -> go.Figure:
-    figure, names = landscape.flat(), list(result.values)[:2]
-    for side, name in enumerate(names):
-        landscape.fill(figure, side, result, name, False, (0.0, 0.0))
-        landscape.traces(figure, side)[landscape.CHOSEN].visible = False
-    if len(names) == 1:  # one panel, as wide as both
-        figure.data = figure.data[:4]
-        figure.layout.xaxis.domain, figure.layout.annotations[0].x = (0.0, 1.0), 0.5
-        figure.data[landscape.GROUND].colorbar.update(x=0.5, len=1)
-        figure.layout.xaxis2 = figure.layout.yaxis2 = None
-        figure.layout.annotations = figure.layout.annotations[:1]
-    if result.notes:
-        set_reading(figure, *(f"Note: {note}." for note in result.notes))
-    return figure
 
 
 def _line(result: Slice1D) -> go.Figure:
@@ -128,11 +114,25 @@ def _line(result: Slice1D) -> go.Figure:
 
 
 def _planes(result: Slice2D) -> go.Figure:
-    outputs = 1 if result.values.ndim == 2 else result.values.shape[-1]
-    figure = slices.frame([f"output {number}" if outputs > 1 else "" for number in range(outputs)])
+    """Each output in shades of grey, from its lowest to its highest value, as in the simplicity paper's Figure 7c."""
+    values = result.values[..., None] if result.values.ndim == 2 else result.values
+    outputs = values.shape[-1]
+    titles = [f"output {number}" if outputs > 1 else "" for number in range(outputs)]
+    columns = min(outputs, 3)
+    rows = -(-outputs // columns)
+    height, gaps = 270 * rows + 24, {"horizontal_spacing": 0.24 / columns}
+    figure = make_subplots(rows, columns, subplot_titles=titles, vertical_spacing=72 / height, **gaps)
     for number in range(outputs):
-        slices.fill(figure, number, result, number, np.full(2, np.nan), ("λ, or the first input", "μ, or the second"))
-    return figure
+        row, column = place(number, columns)
+        shades = go.Heatmap(x=result.x, y=result.y, z=values[..., number], colorscale="Greys_r", zsmooth="best")
+        shades.update(showscale=False, hovertemplate="%{z:.4g}<extra></extra>")
+        figure.add_trace(shades, row, column)
+    figure.update_layout(template=TEMPLATE, height=height, showlegend=False, margin={"t": 28, "l": 50, "r": 10})
+    figure.update_annotations(font={"size": 13})
+    frame = {"showgrid": False, "mirror": True}  # white is a value, too
+    figure.update_xaxes(nticks=4, title_text="λ, or the first input", range=[result.x[0], result.x[-1]], **frame)
+    figure.update_yaxes(nticks=5, title_standoff=2, range=[result.y[0], result.y[-1]], **frame)
+    return figure.update_yaxes(title_text="μ, or the second", col=1)
 
 
 def _paths(result: Complexity) -> go.Figure:
@@ -161,15 +161,9 @@ def _map(result: Embedding, labels: Any = None) -> go.Figure:
         bar["title"] = {"side": "top", "text": "label"}
         marker |= {"color": shown, "colorscale": SEQUENTIAL, "colorbar": bar, "showscale": True}
     figure = go.Figure()
-    figure.add_scatter(
-        x=result.points[:, 0],
-        y=result.points[:, 1],
-        mode="markers",
-        marker=marker,
-        text=[f"{number}: {label}" for number, label in enumerate(shown)],
-        hovertemplate="%{text}<extra></extra>",
-        showlegend=False,
-    )
+    words = {"text": [f"{number}: {label}" for number, label in enumerate(shown)], "showlegend": False}
+    x, y = result.points.T
+    figure.add_scatter(x=x, y=y, mode="markers", marker=marker, hovertemplate="%{text}<extra></extra>", **words)
     for name in names if len(names) <= LISTED else []:
         mark = {"size": 8, "color": looks[name][0], "symbol": looks[name][1]}
         figure.add_scatter(x=[None], y=[None], mode="markers", marker=mark, name=name, hoverinfo="skip")
@@ -226,15 +220,9 @@ def _portrait(result: Portrait) -> go.Figure:
 def bars_frame() -> go.Figure:
     """Bars of a decoder's scores, without scores."""
     figure = go.Figure()
-    figure.add_bar(
-        x=[],
-        y=[],
-        orientation="h",
-        name="F1, 95 % interval over combinations",
-        marker={"color": SKY},
-        error_x={"thickness": 1.2, "width": 3, "color": BLACK},
-        hovertemplate="%{y}: F1 %{x:.0f} %<extra></extra>",
-    )
+    look = {"marker": {"color": SKY}, "error_x": {"thickness": 1.2, "width": 3, "color": BLACK}}
+    words = {"name": "F1, 95 % interval over combinations", "hovertemplate": "%{y}: F1 %{x:.0f} %<extra></extra>"}
+    figure.add_bar(x=[], y=[], orientation="h", **look, **words)
     symbols = {"chance": ("line-ns-open", BLACK), "shuffled": ("diamond-open", VERMILLION)}
     for control, (symbol, ink) in symbols.items():
         name = CONTROLS[control][0]
@@ -292,13 +280,13 @@ PICTURES: dict[type, Callable[[Any], go.Figure]] = {
     Spline: lambda result: functions.alone(profile(result, result.low, result.high)),
     Polynomial: lambda result: functions.alone(profile(result, result.low, result.high)),
     Profile: functions.alone,
-    Landscape: _landscape,
+    Landscape: landscape.flat,
     Slice1D: _line,
     Slice2D: _planes,
     Complexity: _paths,
     Decoding: _bars,
     CodeSimilarity: _similarity,
-    Cost: lambda result: cost.draw_costs(cost.costs(result, result.names[0])),
+    Cost: draw_costs,
     Portrait: _portrait,
 }
 

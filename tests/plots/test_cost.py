@@ -5,20 +5,18 @@ import pytest
 import torch
 
 import lab
-from lab.plots.cost import costs, draw_costs
+from lab.plots.cost import draw_costs
 from lab.probes.cost import Cost
 
 
 def test_a_point_is_the_median_and_its_whiskers_are_quartiles():
     seconds = np.array([[0.004, 0.001, 0.002, 0.003, 0.005], [0.01, 0.02, 0.03, 0.04, 0.05]])
-    table = costs(Cost(("GELU", "other"), seconds, 1000, True, "float32", "cpu", 2))
-    assert table[["milliseconds", "low", "high"]].values == pytest.approx(np.array([[3, 2, 4], [30, 20, 40]]))
-    assert table["ratio"].tolist() == [1.0, pytest.approx(10)]
-    point = draw_costs(table).data[0]
+    figure = draw_costs(Cost(("GELU", "other"), seconds, 1000, True, "float32", "cpu", 2))
+    point = figure.data[0]
     assert list(point.x) == pytest.approx([3, 30]) and list(point.y) == ["GELU", "other"]
     assert list(point.error_x.array) == pytest.approx([1, 10]) == list(point.error_x.arrayminus)
     assert point.text == ("3 ms, × 1", "30 ms, × 10")
-    words = draw_costs(table).layout.xaxis.title.text
+    words = figure.layout.xaxis.title.text
     assert "1,000 numbers" in words and "forward and backward" in words and "2 CPU thread" in words
 
 

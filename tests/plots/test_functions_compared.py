@@ -8,7 +8,7 @@ from sklearn.dummy import DummyClassifier, DummyRegressor
 from sklearn.metrics import accuracy_score, log_loss, mean_absolute_error, mean_squared_error, r2_score
 
 from lab.data.measures import constant_score
-from lab.plots.functions import compared
+from lab.plots.learning_curves import compared
 
 
 @pytest.fixture

@@ -144,7 +144,7 @@ def fig3(table: pd.DataFrame) -> go.Figure:
     figure = go.Figure()
     for method in methods_of(table):
         stats = 100 * over_seeds(table[table["method"] == method], "length", "accuracy")[["mean", "half"]]
-        band(figure, stats, colour(method), method)
+        band(figure, stats, colour(method), method, percent=True)
         hover: dict[str, Any] = {"customdata": stats["half"]}
         hover |= {"hovertemplate": "length %{x}: %{y:.1f} ± %{customdata:.1f} %"}
         method_line(figure, stats.index, stats["mean"], method, width=2.5, showlegend=None, **hover)

@@ -154,7 +154,7 @@ def plot(table: pd.DataFrame) -> go.Figure:
         row, column = at
         for method in methods_of(rows):
             stats = 100 * over_seeds(rows[rows["method"] == method], "rate", "accuracy")[["mean", "half"]]
-            band(figure, stats, colour(method), method, at)
+            band(figure, stats, colour(method), method, at, percent=True)
             sizes = [13 if rate == best.get((task, method)) else 6 for rate in stats.index]
             mark = {"symbol": METHOD_SYMBOLS[method], "size": sizes}
             hover: dict[str, Any] = {"customdata": stats["half"]}

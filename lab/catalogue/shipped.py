@@ -62,9 +62,10 @@ def shipped_plan(entry: Entry, facts: dict) -> list[Planned]:
     return entry.plan(scale, max(1, len(facts["seeds"])))
 
 
-def read(entry: Entry, scale: str) -> Figure:
-    """A shipped figure, drawn anew from its table; settings and departures are told of the runs that it has."""
-    here = shipped_results(entry.name, scale)
+def read(entry: Entry, scale: str, here: Results | None = None) -> Figure:
+    """A figure drawn anew from its results, by default the shipped ones; settings and departures are those of the runs
+    that it has."""
+    here = here or shipped_results(entry.name, scale)
     facts, names = dict(here.facts), ["table", *(name for name in ("curves", "functions") if here.path(name))]
     table, *others = map(here.table, names)
     tasks = here.tasks(registry.entry(entry.name))

@@ -11,7 +11,7 @@ from typing import Annotated, Any
 import tyro
 
 from lab.cli.console import readable, reader_left
-from lab.cli.figures import Figure, Figures, Gallery, Scorecard, Verify
+from lab.cli.figures import Bundle, Figure, Figures, Gallery, Scorecard, Verify
 from lab.cli.new import New
 from lab.cli.shipped import Notebooks, Zoo
 from lab.cli.storage import DataCommand, Doctor, StoreCommand
@@ -22,6 +22,7 @@ from lab.scale import SCALES
 COMMANDS = {
     "figures": Figures,
     "figure": Figure,
+    "bundle": Bundle,
     "verify": Verify,
     "new": New,
     "train-all": TrainAll,

@@ -7,7 +7,7 @@ import shutil
 import sys
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import tyro
 
@@ -45,7 +45,7 @@ class Figure:
 
     name: Annotated[str, tyro.conf.Positional, tyro.conf.arg(metavar="NAME")]
     """The figure, e.g. transformers/fig5; `lab figures` lists them. Or a picture that the lab drew (a PNG or SVG): its
-    figure is made again, at the picture's scale."""
+    figure is made again, at the picture's scale. Or a bundle (ZIP): its figure is drawn from its tables."""
     scale: ScaleName = "laptop"
     """smoke, laptop, overnight (some figures) or paper; or best: draw the largest whose results are here, shipped or
     trained; laptop where there are none."""
@@ -65,8 +65,8 @@ class Figure:
         """Make it and print what was written."""
         from lab.catalogue.registry import check_name
 
-        if Path(self.name).suffix in (".png", ".svg"):
-            return self._again()
+        if (kind := Path(self.name).suffix) in (".png", ".svg", ".zip"):
+            return self._unpack() if kind == ".zip" else self._again()
         check_name(self.name)  # before what draws figures is imported, which takes seconds
         from lab.catalogue.build import chosen, figure, is_read
         from lab.store import Store
@@ -80,10 +80,14 @@ class Figure:
         if best and is_read(entry, scale, Store(), tasks is not None):
             said = f"{self.name}, scale {scale}: these are shipped results; to train them: lab figure {self.name}"
             print(f"{said} --scale {scale if scale != 'paper' else 'laptop'}", file=sys.stderr)
-        for line in made.write(out):
-            print(line)
-        if made.summary:
-            print(made.summary)
+        _write(made, out)
+
+    def _unpack(self) -> None:
+        """Draw the figure of a bundle."""
+        from lab.catalogue.bundle import open_figure
+
+        made = open_figure(self.name)
+        _write(made, writable(self.out or Path("out") / made.name / made.scale))
 
     def _again(self) -> None:
         """Make the figure that a picture shows."""
@@ -95,21 +99,51 @@ class Figure:
         replace(self, name=stated["entry"], scale=stated["scale"]).run()
 
 
+def _write(made: Any, folder: Path) -> None:
+    for line in made.write(folder):
+        print(line)
+    if made.summary:
+        print(made.summary)
+
+
+@dataclass(frozen=True)
+class Bundle:
+    """Write a figure as one file to send around: tables, plot, pictures, provenance and runs, with checksums."""
+
+    name: Annotated[str, tyro.conf.Positional, tyro.conf.arg(metavar="NAME")]
+    """The figure, e.g. transformers/fig5."""
+    out: Annotated[Path, tyro.conf.Positional, tyro.conf.arg(metavar="OUT.zip")]
+    """The file. `lab verify` checks it, `lab figure` draws it, on any machine that has the lab."""
+    scale: ScaleName = "best"
+    """best: the largest scale whose results are here; for another one, what is missing is trained."""
+
+    def run(self) -> None:
+        """Write it."""
+        from lab.catalogue.registry import check_name
+
+        check_name(self.name)
+        from lab.catalogue.build import figure
+        from lab.catalogue.bundle import write
+
+        print(write(figure(self.name, self.scale), self.out))
+
+
 @dataclass(frozen=True)
 class Verify:
-    """Say whether pictures that the lab drew are as it drew them, and show the numbers that it gives here."""
+    """Say whether pictures and bundles are as the lab wrote them, and pictures have the numbers that it gives here."""
 
-    pictures: Annotated[tuple[Path, ...], tyro.conf.Positional, tyro.conf.arg(metavar="PICTURE...")]
-    """PNG or SVG files of `lab figure`. The exit code is 1 where one was changed, or has other numbers."""
+    files: Annotated[tuple[Path, ...], tyro.conf.Positional, tyro.conf.arg(metavar="FILE...")]
+    """PNG or SVG of `lab figure`, ZIP of `lab bundle`. The exit code is 1 where one was changed, or has other
+    numbers."""
 
     def run(self) -> None:
         """Print a line for each."""
-        from lab.catalogue.verify import verify
+        from lab.catalogue import bundle, verify
 
-        lines = [verify(path) for path in self.pictures]
+        lines = [(bundle if path.suffix == ".zip" else verify).verify(path) for path in self.files]
         print("\n".join(said for _, said in lines))
         if wrong := sum(not same for same, _ in lines):
-            raise LabError(f"{wrong} of {len(lines)} pictures are not what the lab draws here")
+            raise LabError(f"{wrong} of {len(lines)} files are not what the lab writes here")
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,7 @@ import torch
 from lab import engine
 from lab.errors import LabError
 from lab.spec import key, replace
-from lab.store import DamagedError, Store, bucket_leases, objects
+from lab.store import DamagedError, Store, leases, objects
 from tests.clusters import Cluster
 from tests.test_engine import LEARNED, MANO, RUNS, SEARCH, digests, linux, uninterrupted  # noqa: F401
 
@@ -88,9 +88,9 @@ KILLED = """
 import os, signal
 from lab import engine
 from lab.jobs import checkpoints
-from lab.store import bucket_leases, objects
+from lab.store import leases, objects
 from tests.test_engine import *
-bucket_leases.LOST = {lost}
+leases.LOST = {lost}
 checkpoints.CHECKPOINT_SECONDS = -1.0
 keep, done = objects.{function}, [0]
 def killed(path, data):
@@ -127,7 +127,7 @@ def test_a_kill_leaves_nothing_that_looks_finished_and_costs_no_bit(
     ended = nursery.run(KILLED.format(at=10**6, **settings | {"lost": 0.0}), LAB_STORE=url, **server)
     assert ended.code == 0 and ended.out == "from 3\n", ended
     assert digests(store) == {key(spec): uninterrupted[key(spec)] for spec in RUNS} and store.verify() == []
-    monkeypatch.setattr(bucket_leases, "LOST", 0.0)
+    monkeypatch.setattr(leases, "LOST", 0.0)
     store.clean()
     assert not [name for name in names(store) if not name.startswith("runs/")]
 
@@ -201,13 +201,13 @@ def test_a_lease_is_had_by_one_at_a_time(url):
 
 def test_a_lease_without_a_sign_of_life_counts_no_more(url, monkeypatch):
     store = Store(url)
-    monkeypatch.setattr(bucket_leases, "LOST", 2.0)  # S3 tells whole seconds
-    monkeypatch.setattr(bucket_leases, "PULSE", 0.1)
+    monkeypatch.setattr(leases, "LOST", 2.0)  # S3 tells whole seconds
+    monkeypatch.setattr(leases, "BUCKET_PULSE", 0.1)
     with store.lease(RUNS):
         time.sleep(2.5)
         assert len(store.leases()) == 1, "its pulse keeps it"
         objects.put(store.folder / "leases" / f"{'0' * 16}.json", json.dumps({"keys": []}).encode())
-        monkeypatch.setattr(bucket_leases, "LOST", -1.0)
+        monkeypatch.setattr(leases, "LOST", -1.0)
         assert store.leases() == [] and len(store.sweep()) == 2
 
 
@@ -226,7 +226,7 @@ def test_workers_of_a_cluster_share_a_bucket_and_go_on_where_one_was_killed(
         cluster.hold.touch()
         call = cluster.start("RUNS", url)
         first.has_said("holds")
-        second = cluster.worker("from lab.store import bucket_leases\nbucket_leases.LOST = 2.0\n")
+        second = cluster.worker("from lab.store import leases\nleases.LOST = 2.0\n")
         first.kill()
         cluster.hold.unlink()
         ended = call.wait()

@@ -5,8 +5,9 @@ from __future__ import annotations
 import dataclasses
 import functools
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
+from typing import Any, ParamSpec, TypeVar
 
+import pandas as pd
 from torch import nn
 
 from lab.data import Data
@@ -23,9 +24,6 @@ from lab.spec import EpisodeSpec, OwnTask, object_of
 from lab.store import Store, as_store
 from lab.tasks import Logic, Sraven, TableTask, Task, Text, load
 from lab.training import live
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 P = ParamSpec("P")
 T = TypeVar("T")

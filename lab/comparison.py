@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import nan
 from typing import Any
 
@@ -70,31 +70,25 @@ def difference_of(
     groups: by function, for each of its searches the scores of its seeds, in `unit`. covers: of an interval over seeds
     alone.
     """
-    sign = 1
     first, second = groups.values()
-    if len(first) == 1 < len(second):  # the searched one is the first of `nested`
-        groups, sign = dict(reversed(groups.items())), -1
-        first, second = second, first
     if len(first) > 1 and len(second) > 1:
         means = {
             number: [float(estimates.finite(v).mean()) for v in side if len(estimates.finite(v))]
             for number, side in enumerate((first, second))
         }
         estimate = estimates.compare(means, {"difference": (0, 1)}, "searches and seeds")["difference"]
-        over = "searches"
+        estimate = replace(estimate, over="searches")
     elif len(first) > 1:
         estimate = estimates.nested(first, second[0])
-        over = estimate.over
+    elif len(second) > 1:
+        estimate = estimates.nested(second, first[0]).negated()
     else:
-        pair = {0: first[0], 1: second[0]}
-        estimate = estimates.compare(pair, {"difference": (0, 1)}, covers)["difference"]
-        over = "seeds"
+        estimate = estimates.compare({0: first[0], 1: second[0]}, {"difference": (0, 1)}, covers)["difference"]
     low, high = estimate.interval(level)
-    low, high = (low, high) if sign > 0 else (-high, -low)
     if low == high:  # equal scores of few examples say nothing of how much seeds differ
         low = high = nan
     empty = tuple(name for name, runs in groups.items() if not any(len(estimates.finite(values)) for values in runs))
-    return Difference(sign * estimate.effect, low, high, estimate.n, over, estimate.covers, level, what, unit, empty)
+    return Difference(estimate.effect, low, high, estimate.n, estimate.over, estimate.covers, level, what, unit, empty)
 
 
 @dataclass(frozen=True)

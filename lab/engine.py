@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
+from lab.cluster import Members, in_cluster
 from lab.devices import choose_device, planned_for_gpu
 from lab.errors import LabError, check_whole
 from lab.jobs.job import Job, in_words, jobs_of, perform, trainer, wait
@@ -29,8 +30,6 @@ from lab.workers import Progress, in_processes, in_this_process
 
 if TYPE_CHECKING:
     from distributed import Client
-
-    from lab.cluster import Members
 
 SMALL = 3e6  # size of jobs that are over before a second process has started
 Report = Callable[[int, int, str], None]
@@ -54,6 +53,7 @@ def complete(
     urgency: of specs that go before others there.
     """
     workers, specs = workers or _workers(), list(dict.fromkeys(specs))
+    report = report or (lambda done, total, what: None)
     device = choose_device(device) if cluster is None else device
     before = dict.fromkeys(each for spec in specs for each in [*all_needs(spec), *filter(is_search, [spec])])
     for spec in (*specs, *before):
@@ -66,7 +66,7 @@ def complete(
             store.sweep()
         store.drop_checkpoints_of_stored()
     what = in_words(missing)
-    members = _members(cluster, device, store) if missing and cluster is not None else None
+    members = Members(cluster, device, store) if missing and cluster is not None else None
     while missing:
         with planned_for_gpu(members.gpu_memory) if members and members.gpu_memory else nullcontext():
             jobs = jobs_of(store.free(missing), members.device if members else device, store)
@@ -80,26 +80,13 @@ def complete(
         missing = [spec for spec in missing if not store.has(spec)]
         if missing and not ended:
             left = sum(job.steps for job in jobs)
-            wait(missing, store, partial(_tell, report, done, done + left))
-
-
-def _tell(report: Report | None, done: int, total: int, words: str) -> None:
-    if report is not None:
-        report(done, total, words)
-
-
-def _members(cluster: Client, device: str, store: Store) -> Members:
-    from lab.cluster import Members  # Dask takes a second to import
-
-    return Members(cluster, device, store)
+            wait(missing, store, partial(report, done, done + left))
 
 
 def _in_cluster(
     jobs: Sequence[Job], after: Sequence[set[int]], members: Members, progress: Progress, urgency: Mapping[Spec, float]
 ) -> set[int]:
     """As `_perform`, on the workers of a cluster. A search is as urgent as what waits for it."""
-    from lab.cluster import in_cluster
-
     urgent = [max((urgency.get(spec, 0.0) for spec in job.specs), default=0.0) for job in jobs]
     known: list[float] = []
     while known != urgent:  # a search that waits for a search passes it on
@@ -110,15 +97,14 @@ def _in_cluster(
     return in_cluster(jobs, members, progress, after, urgent)
 
 
-def _counter(jobs: Sequence[Job], before: int, report: Report | None, what: str) -> Progress:
+def _counter(jobs: Sequence[Job], before: int, report: Report, what: str) -> Progress:
     """Adds up the steps of the jobs, and those done before, and tells the sum. what: all that is counted, in words,
     which come before those of the job that is under way; empty where those say all."""
     done, total = [0] * len(jobs), before + sum(job.steps for job in jobs)
 
     def progress(index: int, steps: int, words: str) -> None:
         done[index] = steps
-        if report is not None:
-            report(before + sum(done), total, ", ".join(filter(None, [what, words])) or jobs[index].name)
+        report(before + sum(done), total, ", ".join(filter(None, [what, words])) or jobs[index].name)
 
     return progress
 

@@ -13,6 +13,8 @@ from math import atanh, exp, inf, nan, sqrt, tanh
 from typing import TypeVar
 
 import numpy as np
+import pandas as pd
+from scipy.special import betaincinv, chdtrc, fdtri, ndtri, stdtrit  # scipy.stats takes a second to import
 
 K = TypeVar("K", bound=Hashable)  # of a group
 Interval = Callable[[float], tuple[float, float]]
@@ -268,8 +270,6 @@ def crossed(matrix: np.ndarray, over: str, covers: str) -> Estimate:
 def spread_ratio(first: Sequence[Iterable[float]], second: Sequence[Iterable[float]]) -> Estimate:
     """Standard deviation within the groups of `first` over that within the groups of `second`, with the interval of the
     F distribution (normal values)."""
-    from scipy.special import fdtri  # scipy.stats takes a second to import
-
     (a, df_a), (b, df_b) = (_pooled([finite(group) for group in side]) for side in (first, second))
     n = df_a + len(first)
     if not (df_a and df_b and a > 0 and b > 0):
@@ -296,14 +296,10 @@ def _student(effect: float, error: float, df: float, n: int, over: str, covers: 
 
 
 def _quantile(df: float, level: float) -> float:
-    from scipy.special import stdtrit
-
     return float(stdtrit(df, 0.5 + level / 2))
 
 
 def _normal(level: float) -> float:
-    from scipy.special import ndtri
-
     return float(ndtri(0.5 + level / 2))
 
 
@@ -338,8 +334,6 @@ def _pooled(groups: Iterable[np.ndarray]) -> tuple[float, int]:
 
 def _alike(groups: Sequence[np.ndarray]) -> bool:
     """Whether nothing is known against equal variances (Bartlett's test)."""
-    from scipy.special import chdtrc
-
     several = [values for values in groups if len(values) > 1]
     if len(several) < 2:
         return True
@@ -358,8 +352,6 @@ def rank_correlation(x: Iterable[float], y: Iterable[float], over: str) -> Estim
 
     x, y: (units,). No interval for fewer than `LEAST` units.
     """
-    import pandas as pd
-
     first, second = (pd.Series(list(side), dtype=float).rank().to_numpy() for side in (x, y))
     return _correlation(first, second, over, spearman=True)
 
@@ -399,8 +391,6 @@ def _correlation(x: np.ndarray, y: np.ndarray, over: str, spearman: bool) -> Est
 
 def proportion(hits: int, n: int, over: str) -> Estimate:
     """A share, 0 to 1, with the exact interval of Clopper and Pearson."""
-    from scipy.special import betaincinv
-
     if not n:
         return missing(over)
 

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
 import numpy as np
+import pandas as pd
 import torch
 
 from lab.data.sentence_sets import TASKS
@@ -15,15 +16,13 @@ from lab.errors import ArgumentError, LabError, check_choice, check_type, check_
 from lab.estimates import Estimate, mean
 from lab.jobs.job import trainer
 from lab.places import SHIPPED
+from lab.probes.language import reader_of
 from lab.run import MOST_SEEDS, Run, RunList, Stored, complete
-from lab.spec import TUNINGS, FineTuning, RunSpec, Tuning, key
+from lab.spec import TUNINGS, FineTuning, RunSpec, Tuning
 from lab.statistics import INTERVAL, LEVEL
 from lab.store import Store, as_store
-
-if TYPE_CHECKING:
-    import pandas as pd
-
-    from lab.training.finetuning import Classifier
+from lab.training.finetuning import Classifier, answers, one_run
+from lab.training.fleet import restored
 
 SCORES = {"accuracy": "accuracy", "f1": "F1 of class 1", "mcc": "correlation of Matthews"}
 MOST_EXAMPLES = 1 << 30
@@ -34,11 +33,6 @@ class Tuned(Stored):
     """What one seed of a fine-tuning gave, read from the store when asked."""
 
     spec: FineTuning
-
-    @property
-    def key(self) -> str:
-        """Its name in the store."""
-        return key(self.spec)
 
     @property
     def table(self) -> dict[str, np.ndarray]:
@@ -53,9 +47,6 @@ class Tuned(Stored):
 
     def model(self) -> Classifier:
         """The tuned model after the epoch that counts: tokens (B, T), lengths (B,) → logits (B, 2)."""
-        from lab.training.finetuning import Classifier, one_run
-        from lab.training.fleet import restored
-
         weights = self._stored[1]
         if not weights:
             raise LabError(f"fine-tuning {self.key[:12]} was stored without weights; `Store.forget` it, and tune again")
@@ -70,11 +61,7 @@ class Tuned(Stored):
 
     def answers(self, examples: Sequence[Labelled]) -> np.ndarray:
         """The class that the tuned model gives each example, (N,), 0 or 1; their labels are not read."""
-        from lab.probes.language import reader_of
-        from lab.training.finetuning import answers
-
-        tuning = self.spec.tuning
-        return answers(self.model(), reader_of(self.spec.pretrained.task), examples, tuning)
+        return answers(self.model(), reader_of(self.spec.pretrained.task), examples, self.spec.tuning)
 
     def _best(self, column: str) -> float:
         return float(self.table[column][self.table["best"].astype(bool)][0])
@@ -99,8 +86,6 @@ class TunedRuns(RunList[Tuned]):
     def table(self) -> pd.DataFrame:
         """One row a seed: key, task, seed, epoch (that counts), score, accuracy, constant (score of the better constant
         answer)."""
-        import pandas as pd
-
         rows = []
         for run in self:
             row: dict[str, Any] = {"key": run.key, "task": run.spec.task, "seed": run.spec.seed}

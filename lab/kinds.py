@@ -15,16 +15,14 @@ from __future__ import annotations
 from collections.abc import Mapping, MutableMapping, Sequence
 from dataclasses import dataclass
 from functools import singledispatch
-from typing import TYPE_CHECKING, Any, Protocol, cast
+from typing import Any, Protocol, cast
+
+import numpy as np
+import torch
+from torch import Tensor, nn
 
 from lab.errors import ArgumentError
-
-if TYPE_CHECKING:
-    import numpy as np
-    import torch
-    from torch import Tensor, nn
-
-    from lab.spec import RunSpec
+from lab.spec import RunSpec
 
 
 @dataclass(frozen=True)
@@ -167,7 +165,6 @@ def batch_size(spec: RunSpec) -> int:
 
 
 def _unknown(what: str, given: object) -> ArgumentError:
-    asked: dict[str, Any] = {"task": sizes, "model": build, "recipe": optimizer}
-    known = asked[what].registry
-    names = ", ".join(sorted(kind.__name__ for kind in known if kind is not object))
+    functions: dict[str, Any] = {"task": sizes, "model": build, "recipe": optimizer}
+    names = ", ".join(sorted(kind.__name__ for kind in functions[what].registry if kind is not object))
     return ArgumentError(f"{type(given).__name__} is no {what} that the lab can train; known: {names}")

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeGuard, TypeVar, overload
 
 import numpy as np
+import pandas as pd
 from torch import Tensor, nn
 
 from lab import engine
@@ -20,7 +21,6 @@ from lab.store import Spec, Store, as_store
 from lab.training.fleet import restored
 
 if TYPE_CHECKING:
-    import pandas as pd
     from distributed import Client
 
 R = TypeVar("R")
@@ -59,9 +59,6 @@ class RunList(Sequence[R]):
             few = f"0 to {len(self) - 1}" if len(self) else "there are no runs"
             raise NoRunError(f"index={shown(index)}: give the number of a run, {few}") from error
 
-    def __iter__(self) -> Iterator[R]:
-        return iter(self._runs)
-
 
 @dataclass(frozen=True, eq=False)
 class Stored:
@@ -78,9 +75,14 @@ class Stored:
         as_store(self.store)
 
     @property
+    def key(self) -> str:
+        """Its name in the store: the SHA-256 of its spec."""
+        return key(self.spec)
+
+    @property
     def provenance(self) -> dict:
         """Key, spec, device, wall time."""
-        return {"key": key(self.spec), "spec": json.loads(to_json(self.spec))} | self._stored[2]
+        return {"key": self.key, "spec": json.loads(to_json(self.spec))} | self._stored[2]
 
     @cached_property
     def _stored(self) -> tuple[dict[str, np.ndarray], dict[str, Tensor], dict]:
@@ -102,11 +104,6 @@ class Run(Stored):
     def __repr__(self) -> str:
         said = f"run of {self.spec.task_name}, seed {self.spec.seed}, {self.spec.recipe.last} steps"
         return f"{said}{_end([self])}{_beyond([self])}"
-
-    @property
-    def key(self) -> str:
-        """The name of the run in the store: the SHA-256 of its spec."""
-        return key(self.spec)
 
     @property
     def steps(self) -> np.ndarray:
@@ -219,8 +216,6 @@ class Runs(RunList[Run]):
         >>> int(table.groupby("seed").tail(1).step.max())  # the last evaluation of each run
         6
         """
-        import pandas as pd
-
         parts = []
         for run in self:
             row: dict[str, Any] = {"task": run.spec.task_name, "seed": run.spec.seed, "step": run.steps}

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Protocol, cast
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -24,7 +23,7 @@ WHEN = {"end": "at the end", "mean": "as a mean over training"}
 _searches: WeakKeyDictionary[Spline, SearchResult | EpisodeResult] = WeakKeyDictionary()
 
 
-class LearnedFunctions(Stored, ABC):
+class LearnedFunctions(Stored):
     """What every kind of search gives back.
 
     spline: the learned function, frozen; of several the first. splines: all of them by the name of their part.
@@ -43,19 +42,20 @@ class LearnedFunctions(Stored, ABC):
         return (*notes.get("said", ()), *([beyond_knots("its models", share, self.spec)] if is_much(share) else ()))
 
     @property
-    @abstractmethod
     def spline(self) -> Spline:
-        """The learned function; of several the first."""
+        """The learned function, frozen; of several the first: "mlp", "phi", "phi0", …"""
+        return next(iter(self.splines.values()))
 
-    @property
-    @abstractmethod
-    def splines(self) -> Mapping[str, Spline]:
-        """The learned functions by part."""
+    @cached_property
+    def splines(self) -> dict[str, Spline]:
+        """The learned functions by part: "mlp", "attention"; of perceptrons "phi", or "phi0", "phi1", … of the layers;
+        "inputs" has one a row. Of a search by episodes, the winner's."""
+        splines = self._splines()
+        _searches.update(dict.fromkeys(splines.values(), cast(Any, self)))
+        return splines
 
-    @property
-    @abstractmethod
-    def history(self) -> Mapping[str, np.ndarray]:
-        """How they were found."""
+    def _splines(self) -> dict[str, Spline]:
+        raise NotImplementedError
 
     def publish(
         self,
@@ -141,25 +141,16 @@ class SearchResult(LearnedFunctions):
     spec: SearchSpec | TwoLossSpec | ModuleSearch
 
     @property
-    def spline(self) -> Spline:
-        """The learned function of the MLP, frozen; of the attention where only that was learned."""
-        return self.splines.get("mlp") or next(iter(self.splines.values()))
-
-    @cached_property
-    def splines(self) -> dict[str, Spline]:
-        """The learned functions by part: "mlp", "attention"; of perceptrons "phi", or "phi0", "phi1", …; "inputs"."""
-        knots = self._stored[1]  # a file has no order
-        parts = sorted(knots, key=lambda part: (part != "mlp", part))
-        splines = {part: Spline(knots[part], self.spec.low, self.spec.high) for part in parts}
-        _searches.update(dict.fromkeys(splines.values(), self))
-        return splines
-
-    @property
     def history(self) -> dict[str, np.ndarray]:
         """search_loss (steps,): loss on `search`, mean over models; loss (T, M): of each model on `train`, at steps
         (T,); died (M,): the step at which a model's loss was no longer finite, -1 for none.
         """
         return self._stored[0]
+
+    def _splines(self) -> dict[str, Spline]:
+        knots = self._stored[1]  # a file has no order
+        parts = sorted(knots, key=lambda part: (part != "mlp", part))
+        return {part: Spline(knots[part], self.spec.low, self.spec.high) for part in parts}
 
 
 def search_of(spline: Spline) -> SearchResult | EpisodeResult | None:
@@ -184,19 +175,6 @@ class EpisodeResult(LearnedFunctions):
         """The number of the restart whose function did best when models were trained with it from scratch."""
         return self._stored[2]["winner"]
 
-    @property
-    def spline(self) -> Spline:
-        """The winner's function, frozen; the first of several (layers, inputs)."""
-        return next(iter(self.splines.values()))
-
-    @cached_property
-    def splines(self) -> dict[str, Spline]:
-        """The winner's functions by their names in `Perceptron.parts`: "phi", or "phi0", "phi1", …; "inputs" has one a
-        row."""
-        splines = self.of_restart()
-        _searches.update(dict.fromkeys(splines.values(), self))
-        return splines
-
     def of_restart(self, restart: int | None = None) -> dict[str, Spline]:
         """The functions of a restart, by name as in `splines`. Default: the winner's."""
         if restart is not None:
@@ -204,6 +182,9 @@ class EpisodeResult(LearnedFunctions):
         end = f"@{self.winner if restart is None else restart}"
         knots = {n.removesuffix(end): values for n, values in self._stored[1].items() if n.endswith(end)}
         return {name: Spline(knots[name], self.spec.low, self.spec.high) for name in sorted(knots)}
+
+    def _splines(self) -> dict[str, Spline]:
+        return self.of_restart()
 
     @property
     def results(self) -> np.ndarray:

@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
-
-if TYPE_CHECKING:
-    import pandas as pd
+import pandas as pd
 
 LEVEL = 0.95
 INTERVAL = "95 % confidence interval of the mean over seeds (Student's t)"

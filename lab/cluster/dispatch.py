@@ -23,11 +23,7 @@ Progress = Callable[[int, int, str], None]
 
 
 def in_cluster(
-    jobs: Sequence[Job],
-    members: Members,
-    progress: Progress,
-    after: Sequence[set[int]],
-    urgency: Sequence[float],
+    jobs: Sequence[Job], members: Members, progress: Progress, after: Sequence[set[int]], urgency: Sequence[float]
 ) -> set[int]:
     """Do jobs on the workers of a cluster; the indices of those that were done.
 
@@ -37,7 +33,8 @@ def in_cluster(
 
     Raises LabError where the scheduler is gone, or a job ends its workers without getting further.
     """
-    return _Round(jobs, members, progress, after, urgency).finish()
+    order = sorted(range(len(jobs)), key=lambda i: (-urgency[i], i))
+    return _Round(jobs, members, progress, after, {index: -rank for rank, index in enumerate(order)}).finish()
 
 
 class _Round:
@@ -49,13 +46,11 @@ class _Round:
         members: Members,
         progress: Progress,
         after: Sequence[set[int]],
-        urgency: Sequence[float],
+        priority: dict[int, int],
     ):
-        self.jobs, self.members, self.progress, self.after = jobs, members, progress, after
+        self.jobs, self.members, self.progress, self.after, self.priority = jobs, members, progress, after, priority
         self.client: Client = members.client
         self.topic = f"lab-{secrets.token_hex(8)}"
-        order = sorted(range(len(jobs)), key=lambda i: (-urgency[i], i))
-        self.priority = {index: -rank for rank, index in enumerate(order)}
         self.left, self.ended = set(range(len(jobs))), set[int]()
         self.futures: dict[int, Future] = {}
         self.refused: dict[int, float] = {}  # when
@@ -138,7 +133,7 @@ class _Round:
             self.messages[index] = {"steps": self.jobs[index].steps, "words": "", "worker": None}
             return
         if isinstance(given, str):
-            for address in self._who_has(future):
+            for address in self.client.who_has([future]).get(future.key, ()):  # the worker that has done it
                 self.members.leave_out(address, given)
         self._again(index)
 
@@ -146,10 +141,6 @@ class _Round:
         del self.futures[index]
         self.left.add(index)
         self.refused[index] = time.monotonic()
-
-    def _who_has(self, future: Future) -> Sequence[str]:
-        """The worker that has done a task."""
-        return list(self.client.who_has([future]).get(future.key, ()))
 
     def _check_scheduler(self) -> None:
         if self.client.status != "running":

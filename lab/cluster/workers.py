@@ -166,10 +166,16 @@ class Members:
         self.good: dict[str, dict] = {}
         self.bad: dict[str, str] = {}
         check_choice("device", device, DEVICES)
-        self._wait()
+        end = time.monotonic() + ARRIVE
+        while not self._workers():
+            if time.monotonic() > end:
+                where = client.scheduler.address
+                raise LabError(f"no worker came in {ARRIVE:.0f} seconds; start one with `dask worker {where}`")
+            time.sleep(0.05)
         self.look()
         if not self.good:
-            raise LabError(f"no worker can be used. {self._reasons()}")
+            reasons = "; ".join(f"{address}: {reason}" for address, reason in list(self.bad.items())[:3])
+            raise LabError(f"no worker can be used. {reasons}")
         offers = {address for address in self.good if self._offers(address)}
         if device == "cuda" and not offers:
             raise LabError(f"device 'cuda' was asked for, but no worker offers it; start them with --resources {GPU}=1")
@@ -186,14 +192,14 @@ class Members:
 
     def look(self) -> None:
         """Ask the workers who are here now and were not asked yet."""
-        new = [address for address in self._addresses() if address not in self.good and address not in self.bad]
+        new = [address for address in self._workers() if address not in self.good and address not in self.bad]
         if not new:
             return
         with self.store.marker() as marker:
             folder = str(self.store.folder)
             answers = self.client.run(introduce, folder, marker, workers=new, on_error="return")
         for address, answer in answers.items():
-            reason = self._reason(address, answer, self.version)
+            reason = self._reason(address, answer)
             if reason is None:
                 self.good[address] = answer
             else:
@@ -206,32 +212,20 @@ class Members:
             self.bad[address] = reason
             print(f"worker {address} is left out: {reason}", file=sys.stderr, flush=True)
 
-    def _reason(self, address: str, answer: Any, version: Version) -> str | None:
+    def _reason(self, address: str, answer: Any) -> str | None:
         if isinstance(answer, BaseException):
             return f"it has no lab, or an older one ({type(answer).__name__}: {answer})"
-        if answer["version"] != version:
-            return other_version(answer["version"], version)
+        if answer["version"] != self.version:
+            return other_version(answer["version"], self.version)
         if not answer["sees"]:
             return f"it does not see the store {self.store.folder}; name one with LAB_STORE that all machines share"
         if self._offers(address) and not answer["gpu_memory"]:
             return f"it offers {GPU}, but its torch finds none"
         return None
 
-    def _wait(self) -> None:
-        """For the first worker."""
-        end = time.monotonic() + ARRIVE
-        while not self._addresses():
-            if time.monotonic() > end:
-                where = self.client.scheduler.address
-                raise LabError(f"no worker came in {ARRIVE:.0f} seconds; start one with `dask worker {where}`")
-            time.sleep(0.05)
-
-    def _addresses(self) -> list[str]:
-        return list(self.client.scheduler_info(n_workers=-1)["workers"])
+    def _workers(self) -> dict[str, dict]:
+        """What Dask knows of each worker, by address."""
+        return self.client.scheduler_info(n_workers=-1)["workers"]
 
     def _offers(self, address: str) -> bool:
-        info = self.client.scheduler_info(n_workers=-1)["workers"].get(address, {})
-        return bool(info.get("resources", {}).get(GPU))
-
-    def _reasons(self) -> str:
-        return "; ".join(f"{address}: {reason}" for address, reason in list(self.bad.items())[:3])
+        return bool(self._workers().get(address, {}).get("resources", {}).get(GPU))

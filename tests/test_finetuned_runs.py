@@ -18,7 +18,8 @@ from lab.run import Run, complete
 from lab.spec import AdamTrapezoid, FineTuning, ModelSpec, RunSpec, Tuning, from_json, key, needs, replace, to_json
 from lab.store import Store
 from lab.tasks import Text
-from lab.training.finetuning import Tuner, tune
+from lab.training.finetuning import Tuner
+from lab.training.fleet import train
 from lab.training.text import MaskedText
 
 pytest.importorskip("transformers")
@@ -42,7 +43,7 @@ def test_the_run_is_trained_first_and_the_tuning_is_kept(tmp_path):
     assert store.has(RUN) and needs(SPEC) == [RUN]
     assert told[-1] == (8, 8, "1 run and 1 fine-tuning"), "two steps, and two epochs of three"
     found = Tuned(SPEC, store)
-    table = tune(
+    table = train(
         Tuner(Run(RUN, store).model(), reader_of(TEXT), "cola", SENTENCES[:12], SENTENCES, seed=1, tuning=SPEC.tuning)
     ).table
     for name in ("epoch", "loss", "accuracy", "score", "constant", "best"):

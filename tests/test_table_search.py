@@ -19,7 +19,7 @@ from lab.spec import KnotTable, Learned, TwoLossSpec, from_json, replace, to_jso
 from lab.tasks import Collage, Images, Operation, Sraven, Tabular
 from lab.tasks.named import table_named
 from lab.training import episodes
-from lab.training.table_search import TableSearch
+from lab.training.two_loss import TableSearch
 
 SMALL = Operation("ab", modulus=5)
 CHOICES = (

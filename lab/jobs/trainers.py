@@ -24,10 +24,10 @@ from lab.spec import EpisodeSpec, FineTuning, ModuleSearch, RunSpec, SearchSpec,
 from lab.store import Store
 from lab.training import episodes, two_loss
 from lab.training.descent_fleet import fleet_of
-from lab.training.finetuning import TASKS, Tuner, tune
+from lab.training.finetuning import TASKS, Tuner
 from lab.training.fleet import Fleet, note_of, restored, train, wants_compiled
+from lab.training.inner_task import learns
 from lab.training.modules.fleet import ModulesSearched
-from lab.training.table_search import TableSearch
 
 CPU_FLEET_TOKENS = 4_000  # see fleet_size
 # memory a fleet needs for each token × layer × channel of a step: activations kept for the backward pass
@@ -125,7 +125,7 @@ def train_two_losses(kind: Any, job: Job, store: Store, report: Report) -> None:
     def tell(state: two_loss.Search) -> None:
         report(state.step * len(state.specs))
 
-    notes = run_with_checkpoints(job, store, state, two_loss.search, tell) | state.run_notes(0)
+    notes = run_with_checkpoints(job, store, state, train, tell) | state.run_notes(0)
     knots = {part: spline.values.detach().cpu() for part, spline in state.splines.items()}
     history = state.history.arrays() | {"search_loss": torch.tensor(state.search_loss).numpy(), "died": state.died}
     store.save(spec, history, knots, notes | state.beyond_of(range(len(state.specs))))
@@ -146,14 +146,14 @@ def two_losses(kind: Any) -> Trainer:
 def train_episodes(job: Job, store: Store, report: Report) -> None:
     """As `Trainer.train`. The runs that decide stay in the store like any other."""
     spec = cast(EpisodeSpec, job.specs[0])
-    others = {name: part for name, part in spec.model.parts.items() if not episodes.learns(spec, name)}
+    others = {name: part for name, part in spec.model.parts.items() if not learns(spec, name)}
     given = {name: resolve(part, store) for name, part in others.items()}
     state = episodes.Episodes(spec, job.device, given)
 
     def tell(state: episodes.Episodes) -> None:
         report(state.steps, state.words())
 
-    notes = run_with_checkpoints(job, store, state, episodes.search, tell)
+    notes = run_with_checkpoints(job, store, state, train, tell)
     keep(job, store, state, notes)  # a kill among the runs below must not bring the search back
     start, learned = time.perf_counter(), state.functions()
     listed = episodes.selection_runs(spec, learned, given)
@@ -219,7 +219,7 @@ def train_finetuning(job: Job, store: Store, report: Report) -> None:
         seed=spec.seed,
         tuning=spec.tuning,
     )
-    notes = run_with_checkpoints(job, store, tuner, tune, lambda tuner: report(tuner.step))
+    notes = run_with_checkpoints(job, store, tuner, train, lambda tuner: report(tuner.step))
     columns = ("epoch", "loss", "accuracy", "score", "constant", "best")
     history = {name: tuner.table[name].to_numpy(float) for name in columns}
     store.save(spec, history, tuner.best, notes | {"diverged": None})
@@ -241,7 +241,7 @@ TRAINERS.update(
         RunSpec: RUNS,
         SearchSpec: two_losses(two_loss.Search),
         SharedSearch: two_losses(two_loss.Shared),
-        TwoLossSpec: two_losses(TableSearch),
+        TwoLossSpec: two_losses(two_loss.TableSearch),
         ModuleSearch: two_losses(ModulesSearched),
         EpisodeSpec: EPISODES,
         FineTuning: FINE_TUNINGS,

@@ -53,8 +53,8 @@ def array(name: str, values: object, expected: str) -> np.ndarray:
     return converted
 
 
-def numbers(name: str, values: object, expected: str) -> np.ndarray:
-    """Real numbers as float64, of any shape, at least one.
+def numbers(name: str, values: object, expected: str, least: int = 1) -> np.ndarray:
+    """Real numbers as float64, of any shape; how many at least.
 
     >>> numbers("points", [[1, 2]], "numbers of shape (points, inputs)")
     array([[1., 2.]])
@@ -62,18 +62,20 @@ def numbers(name: str, values: object, expected: str) -> np.ndarray:
     numeric = array(name, values, expected)
     if numeric.dtype.kind == "c":
         raise ArgumentError(f"{name} is {described(numeric)}; give real numbers: its .real, or its absolute value")
-    if numeric.dtype.kind not in "fiub" or not numeric.size:
+    if numeric.dtype.kind not in "fiub" or numeric.size < least:
         raise ArgumentError(f"{name} is {described(numeric)}; give {expected}")
     return numeric.astype(np.float64)
 
 
-def finite(name: str, values: object, expected: str) -> np.ndarray:
-    """`numbers`, none of which is NaN or infinite, or has an infinite square.
+def finite(name: str, values: object, expected: str, axes: int | None = None) -> np.ndarray:
+    """`numbers`, none of which is NaN or infinite, or has an infinite square. axes: how many it must have.
 
     >>> finite("points", [[1, 2]], "numbers of shape (points, inputs)").shape
     (1, 2)
     """
     numeric = numbers(name, values, expected)
+    if axes is not None and numeric.ndim != axes:
+        raise ArgumentError(f"{name} has shape {numeric.shape}; give {expected}")
     if bad := int((~np.isfinite(numeric)).sum()):
         raise ArgumentError(f"{name} has numbers that are not finite, {bad} of {numeric.size}; give finite ones")
     if (largest := np.abs(numeric).max()) > FAR:

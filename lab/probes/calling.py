@@ -113,10 +113,7 @@ def function_of(model: object) -> Model:
 def coordinates(points: object, dimensions: int, name: str) -> np.ndarray:
     """Points as a float64 array with this number of dimensions, each number finite."""
     shape = ("(inputs,)", "(points, inputs)")[dimensions - 1]
-    numeric = finite(name, points, f"numbers of shape {shape}")
-    if numeric.ndim != dimensions:
-        raise ArgumentError(f"{name} has shape {numeric.shape}; give numbers of shape {shape}")
-    return numeric
+    return finite(name, points, f"numbers of shape {shape}", dimensions)
 
 
 def rows(points: object, name: str, single: bool = False) -> tuple[np.ndarray, tuple[int, ...]]:
@@ -229,7 +226,10 @@ def slice_2d(
     low, high = finite("bounds", pair("bounds", bounds, _BOUNDS), _BOUNDS).ravel()
     if not low < high:
         raise ArgumentError(f"bounds={bounds!r}: give {_BOUNDS}")
-    where = _corners(x) if dims is None else coordinates(x, 1, "x")
+    corners = "three points, (3, inputs), or one and two dims"
+    where = finite("x", x, corners, 2) if dims is None else coordinates(x, 1, "x")
+    if dims is None and len(where) != 3:
+        raise ArgumentError(f"x has shape {where.shape}; give {corners}")
     check_room("grid", check_whole("grid", grid, 2), grid, where.shape[-1])
     axis = np.linspace(low, high, grid)
     first, second = np.tile(axis, grid), np.repeat(axis, grid)
@@ -258,11 +258,10 @@ def alignment(plane: Slice2D) -> float:
     if not isinstance(plane, Slice2D):
         raise ArgumentError(f"plane is {described(plane)}; give what probes.slice_2d returned")
     values = plane.values.reshape(len(plane.y), len(plane.x), -1).astype(np.float64)
-    right = (values[:, 1:] - values[:, :-1])[1:] + (values[:, 1:] - values[:, :-1])[:-1]
-    up = (values[1:] - values[:-1])[:, 1:] + (values[1:] - values[:-1])[:, :-1]
-    squares = right**2, up**2
-    whole = (squares[0] + squares[1]).sum()
-    return float(np.abs(squares[0] - squares[1]).sum() / whole) if whole > 0 else float("nan")
+    to_right, upwards = np.diff(values, axis=1), np.diff(values, axis=0)
+    right, up = (to_right[1:] + to_right[:-1]) ** 2, (upwards[:, 1:] + upwards[:, :-1]) ** 2
+    whole = (right + up).sum()
+    return float(np.abs(right - up).sum() / whole) if whole > 0 else float("nan")
 
 
 def _along(point: np.ndarray, dims: tuple[int, int], first: np.ndarray, second: np.ndarray) -> np.ndarray:
@@ -273,13 +272,6 @@ def _along(point: np.ndarray, dims: tuple[int, int], first: np.ndarray, second: 
     points = np.tile(point, (len(first), 1))
     points[:, dims[0]], points[:, dims[1]] = first, second
     return points
-
-
-def _corners(x: Points) -> np.ndarray:
-    corners = finite("x", x, "three points, (3, inputs), or one and two dims")
-    if corners.ndim != 2 or len(corners) != 3:
-        raise ArgumentError(f"x has shape {corners.shape}; give three points, (3, inputs), or one and two dims")
-    return corners
 
 
 def _plain(outputs: np.ndarray) -> np.ndarray:

@@ -7,6 +7,7 @@ import inspect
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -30,12 +31,9 @@ def scores_in_passes(model: Any, inputs: Any, run: int, normalized: bool, batch:
     Arguments as in `latent_codes`; inputs as `tensors` gives them, without a run axis. To be called within `reading`.
     """
     if isinstance(model, nn.Module):
-        passes = _of_lab_model if hasattr(model, "attention_scores") else _of_hugging_face_model
-        if passes is _of_hugging_face_model and not hasattr(model, "config") and _attentions(model):
-            passes = _of_torch_model
         for start in range(0, count(inputs), batch):
             with calling(f"{type(model).__name__}, asked for its attention,", _ADVICE):
-                layers = passes(model, inputs, slice(start, start + batch), run, normalized)
+                layers = _of_module(model, inputs, slice(start, start + batch), run, normalized)
             yield layers
         return
     expected = "a model with attentions, or scores (examples, heads, query, key), a tensor for each layer"
@@ -73,13 +71,6 @@ def tensors(inputs: Any) -> Tensor | Mapping[str, Any]:
     return torch.as_tensor(array("inputs", inputs, "what the model reads, tokens (N, T) or inputs (N, T, D)"))
 
 
-def inputs_of_run(inputs: Any, run: int) -> Any:
-    """Inputs of a lab model without a run axis: those of `run` where there is one, (R, N, T) tokens or (R, N, T, D)."""
-    read = tensors(inputs)
-    several = isinstance(read, Tensor) and read.ndim == (4 if read.is_floating_point() else 3)
-    return of_run(inputs, run) if several else inputs
-
-
 def count(inputs: Tensor | Mapping[str, Any]) -> int:
     if isinstance(inputs, Mapping):
         return next(len(value) for value in inputs.values() if isinstance(value, Tensor))
@@ -94,29 +85,34 @@ def of_run(values: Any, run: int) -> Any:
     return values[run]
 
 
+def _of_module(model: nn.Module, inputs: Any, part: slice, run: int, normalized: bool) -> list[Tensor]:
+    name, is_labs = type(model).__name__, hasattr(model, "attention_scores")
+    if not (is_labs or hasattr(model, "config") or _attentions(model)):
+        raise ArgumentError(
+            f"{name} has no attention_scores, no torch.nn.MultiheadAttention, and is no Hugging Face model; give the"
+            " scores themselves, (examples, heads, query, key)"
+        )
+    if run and not (is_labs and runs_of(model) is not None):
+        raise ArgumentError(f"run={run}: {name} has no run axis; leave run at 0")
+    if is_labs:
+        return _of_lab_model(model, inputs, part, run, normalized)
+    if not normalized:
+        raise ArgumentError(f"{name} tells no scores before normalization; leave normalized at True")
+    return (_of_hugging_face_model if hasattr(model, "config") else _of_torch_model)(model, inputs, part)
+
+
 def _of_lab_model(model: Any, inputs: Any, part: slice, run: int, normalized: bool) -> list[Tensor]:
     if not isinstance(inputs, Tensor):
         raise ArgumentError(f"{type(model).__name__} reads one tensor, not a dictionary; give tokens or inputs")
     read, runs = inputs[part].to(next(model.parameters()).device), runs_of(model)
     if runs is None:
-        if run:
-            raise ArgumentError(f"run={run}: {type(model).__name__} has no run axis; leave run at 0")
         return model.attention_scores(read, normalized=normalized)
     side_by_side = read.expand(runs, *read.shape)
     return [of_run(scores, run) for scores in model.attention_scores(side_by_side, normalized=normalized)]
 
 
-def _of_hugging_face_model(model: nn.Module, inputs: Any, part: slice, run: int, normalized: bool) -> list[Tensor]:
+def _of_hugging_face_model(model: nn.Module, inputs: Any, part: slice) -> list[Tensor]:
     name = type(model).__name__
-    if not hasattr(model, "config"):
-        raise ArgumentError(
-            f"{name} has no attention_scores, no torch.nn.MultiheadAttention, and is no Hugging Face model; give the"
-            " scores themselves, (examples, heads, query, key)"
-        )
-    if run:
-        raise ArgumentError(f"run={run}: {name} has no run axis; leave run at 0")
-    if not normalized:
-        raise ArgumentError(f"{name} tells its scores after normalization only; leave normalized at True")
     device = next(model.parameters()).device
     if isinstance(inputs, Mapping):
         given = {n: v.to(device) if isinstance(v, Tensor) else v for n, v in _some(inputs, part).items()}
@@ -149,19 +145,16 @@ def _attentions(model: nn.Module) -> list[nn.MultiheadAttention]:
     return [module for module in model.modules() if isinstance(module, nn.MultiheadAttention)]
 
 
-def _of_torch_model(model: nn.Module, inputs: Any, part: slice, run: int, normalized: bool) -> list[Tensor]:
+def _of_torch_model(model: nn.Module, inputs: Any, part: slice) -> list[Tensor]:
     """The scores of each `nn.MultiheadAttention`, in the order in which they are called."""
-    name = type(model).__name__
-    if run:
-        raise ArgumentError(f"run={run}: {name} has no run axis; leave run at 0")
-    if not normalized:
-        raise ArgumentError(f"torch.nn.MultiheadAttention in {name} tells no scores before normalization")
     like, by_layer = next(model.parameters()), list[Tensor]()
     given = _some(inputs if isinstance(inputs, Mapping) else {"": inputs}, part)
-    for n, v in given.items():
-        if isinstance(v, Tensor):
-            given[n] = v.to(like.device, like.dtype if v.is_floating_point() else None)
-    with _telling(_attentions(model), by_layer):
+    given |= {
+        n: v.to(like.device, like.dtype if v.is_floating_point() else None)
+        for n, v in given.items()
+        if isinstance(v, Tensor)
+    }
+    with _recording(_attentions(model), by_layer):
         if isinstance(model, nn.MultiheadAttention):
             tokens = given[""] if model.batch_first else given[""].transpose(0, 1)
             model(tokens, tokens, tokens)
@@ -170,34 +163,31 @@ def _of_torch_model(model: nn.Module, inputs: Any, part: slice, run: int, normal
     shapes = list(dict.fromkeys(tuple(scores.shape) for scores in by_layer))
     if len(shapes) > 1 or len(shapes[0]) != 4:
         raise ArgumentError(
-            f"the attentions of {name} have scores of shapes {', '.join(map(str, shapes))}; give those of one kind"
-            " themselves, (examples, heads, query, key)"
+            f"the attentions of {type(model).__name__} have scores of shapes {', '.join(map(str, shapes))}; give those"
+            " of one kind themselves, (examples, heads, query, key)"
         )
     return by_layer
 
 
 @contextmanager
-def _telling(modules: Sequence[nn.MultiheadAttention], by_layer: list[Tensor]) -> Iterator[None]:
-    """Whoever calls these modules, what they attend to is noted, head by head."""
+def _recording(modules: Sequence[nn.MultiheadAttention], by_layer: list[Tensor]) -> Iterator[None]:
+    """Each call of these modules adds the scores of its heads to `by_layer`."""
 
-    def recorder(layer: nn.MultiheadAttention) -> Any:
-        def forward(*args: Any, **kwargs: Any) -> Any:
-            asked = inspect.signature(type(layer).forward).bind(layer, *args, **kwargs)
-            wanted = asked.arguments.get("need_weights", True)
-            averaged = asked.arguments.get("average_attn_weights", True)
-            asked.arguments |= {"need_weights": True, "average_attn_weights": False}
-            output, scores = type(layer).forward(*asked.args, **asked.kwargs)
-            assert scores is not None  # they were asked for
-            by_layer.append(scores)
-            return output, (scores.mean(-3) if averaged else scores) if wanted else None
-
-        return forward
+    def forward(layer: nn.MultiheadAttention, *args: Any, **kwargs: Any) -> Any:
+        asked = inspect.signature(type(layer).forward).bind(layer, *args, **kwargs)
+        wanted = asked.arguments.get("need_weights", True)
+        averaged = asked.arguments.get("average_attn_weights", True)
+        asked.arguments |= {"need_weights": True, "average_attn_weights": False}
+        output, scores = type(layer).forward(*asked.args, **asked.kwargs)
+        assert scores is not None  # they were asked for
+        by_layer.append(scores)
+        return output, (scores.mean(-3) if averaged else scores) if wanted else None
 
     fast = torch.backends.mha.get_fastpath_enabled()
     torch.backends.mha.set_fastpath_enabled(False)  # torch's layers would not call their attention
     try:
         for module in modules:
-            module.__dict__["forward"] = recorder(module)
+            module.__dict__["forward"] = partial(forward, module)
         yield
     finally:
         torch.backends.mha.set_fastpath_enabled(fast)
@@ -294,10 +284,12 @@ def codes_by_layer(
     check_whole("batch", batch), check_flag("normalized", normalized), check_whole("run", run, -(2**31))
     examples, read = None, None
     if isinstance(model, nn.Module):
-        model = bare(model)  # what is compiled would not tell
-        if hasattr(model, "attention_scores") and runs_of(model) is not None:
-            inputs = inputs_of_run(inputs, run)
+        model = bare(model)  # a compiled one would not run the hooks
         read = tensors(inputs)
+        has_runs = isinstance(read, Tensor) and read.ndim == (4 if read.is_floating_point() else 3)  # (R, N, T), …
+        if has_runs and hasattr(model, "attention_scores") and runs_of(model) is not None:
+            inputs = of_run(inputs, run)
+            read = tensors(inputs)
         examples, filling = count(read), padding(model, read)
     by_layer: list[list[Tensor]] = []
     start = 0

@@ -1,4 +1,4 @@
-"""What functions cost: times of several, taken in turn, so that whatever else the machine does falls on all alike."""
+"""Times of functions, taken in turn, so that whatever else the machine does falls on all alike."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import sys
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -82,19 +83,15 @@ def cost(
 
 def _timed(function: Callable[[Tensor], Tensor], x: Tensor, grad: Tensor | None) -> float:
     learned = [p for p in getattr(function, "parameters", lambda: ())() if p.requires_grad]
-    _wait(x)
+    wait = partial(torch.cuda.synchronize, x.device) if x.is_cuda else lambda: None
+    wait()
     start = time.perf_counter()
     with torch.set_grad_enabled(grad is not None):
         y = function(x)
         if grad is not None:
             torch.autograd.grad(y, [x, *learned], grad)
-    _wait(x)
+    wait()
     return time.perf_counter() - start
-
-
-def _wait(x: Tensor) -> None:
-    if x.is_cuda:
-        torch.cuda.synchronize(x.device)
 
 
 def listings(phi: Spline) -> dict[str, nn.Module]:

@@ -1,8 +1,7 @@
-"""What can be read from codes by a linear decoder, on combinations that it has not seen, and what that is worth; what
-tells two groups of codes apart.
+"""Linear decoders of labels from codes, tested on combinations that were not in training; and of two groups of codes.
 
-A decoder of many numbers finds something in any of them. So every score stands beside two controls: what one gets
-without looking at the codes (`chance`), and what the same decoder gets after training on shuffled labels.
+A decoder of many numbers finds something in any of them. So every score has two controls: that of the best constant
+answer (`chance`), and that of the same decoder after training on shuffled labels.
 """
 
 from __future__ import annotations
@@ -67,7 +66,7 @@ def scored(
 
 
 def _sums(answers: np.ndarray, truth: np.ndarray, group: np.ndarray) -> np.ndarray:
-    """What scores are made of, added up by group: (groups, 2 + 3 C)."""
+    """The counts of which scores are made, added up by group: (groups, 2 + 3 C)."""
     right = answers == truth
     parts = [np.ones((len(truth), 1)), right.all(1)[:, None], right, answers & truth, answers * 1.0 + truth]
     sums = np.zeros((group.max() + 1, 2 + 3 * truth.shape[1]))
@@ -273,7 +272,7 @@ def _decidable(truth: np.ndarray) -> np.ndarray:
 
 
 def _answers(x: np.ndarray, truth: np.ndarray, tests: np.ndarray, several: bool, balanced: bool) -> np.ndarray:
-    """Fit on codes x and their classes; what is said of the codes `tests`, (tests, C) bool."""
+    """Fit on codes x and their classes; the predictions for the codes `tests`, (tests, C) bool."""
     from sklearn.linear_model import LogisticRegression
     from sklearn.multioutput import MultiOutputClassifier
 
@@ -285,7 +284,7 @@ def _answers(x: np.ndarray, truth: np.ndarray, tests: np.ndarray, several: bool,
 
 
 def _deal(truth: np.ndarray, group: np.ndarray, rng: np.random.Generator) -> np.ndarray:
-    """Labels in another order. A group with one label keeps to one: else its examples would tell too little apart."""
+    """Labels in another order; a group with one label has one again, so that the control is as easy to learn."""
     _, first, group = np.unique(group, return_index=True, return_inverse=True)
     if (truth == truth[first][group]).all():
         return truth[rng.permutation(first)][group]
@@ -293,7 +292,7 @@ def _deal(truth: np.ndarray, group: np.ndarray, rng: np.random.Generator) -> np.
 
 
 @dataclass(frozen=True, eq=False)
-class Contrast:
+class Contrast(HasPicture):
     """Two groups of examples, A and B, side by side.
 
     share_a, share_b (C,): of the examples that have each trait. widest: the trait whose shares differ most.

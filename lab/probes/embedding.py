@@ -1,4 +1,4 @@
-"""Codes as points of the plane (t-SNE, UMAP, PCA), and how alike the codes of two labels are."""
+"""Embeddings of codes in the plane (t-SNE, UMAP, PCA), and cosine similarities of the codes of labels."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Embedding(HasPicture):
     """Codes as points.
 
     points (examples, 2). trustworthiness: 0 to 1, of `judged` examples, for their `neighbours` nearest; near 1 if
-    neighbours of a point are neighbours of its code, 0.5 on average if they are anybody. perplexity: None for PCA.
+    neighbours of a point are neighbours of its code, 0.5 on average for random points. perplexity: None for PCA.
     """
 
     points: np.ndarray

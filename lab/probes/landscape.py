@@ -1,7 +1,7 @@
-"""Landscapes: what is measured of a model, over a plane of its weight space (simplicity paper, Section 3.3, App. E.4).
+"""Landscapes: measures of a model over a plane of its weight space (simplicity paper, Section 3.3, App. E.4).
 
-The models of the grid travel along the run axis where the model has one; any other model is evaluated point by point.
-P is the number of weights, T the number of checkpoints.
+A model with a run axis is evaluated at several points side by side, any other point by point. P is the number of
+weights, T the number of checkpoints.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from numpy.typing import ArrayLike
 from torch import Tensor, nn
 
 from lab.errors import ArgumentError, check_number, check_whole, described, shown
-from lab.probes.arguments import FAR, array, calling, check_room, functions, module, numbers, pair
+from lab.probes.arguments import FAR, calling, check_room, functions, module, numbers, pair
 from lab.probes.picture import HasPicture
 from lab.probes.reading import reading
 from lab.probes.weights import (
@@ -307,14 +307,14 @@ def landscape(
 
 
 def _notes(model: nn.Module, plane: Plane) -> tuple[str, ...]:
-    """What stays as it is although other models have it otherwise."""
+    """Notes on running statistics that do not move with the weights."""
     stay = [name for name in rest(model) if name.endswith("running_mean")] if plane.buffers is None else []
     words = f"the running statistics of {len(stay)} layers are the model's own everywhere"
     return (f"{words}; for those of other models give models or state_dicts",) if stay else ()
 
 
 def _states(directions: Any) -> Any:
-    """Directions, the models among them as copies of their state, which stay when these are trained on."""
+    """Directions, with a copy of the state in the place of a model."""
     if not isinstance(directions, (list, tuple)):
         return directions
     given = [bare(one) if isinstance(one, nn.Module) else one for one in directions]
@@ -349,12 +349,9 @@ def _agree(double: Double, points: Tensor, measures: Mapping[str, Measure]) -> b
 
 
 def _answer(name: str, measure: Measure, model: nn.Module) -> np.ndarray:
-    """What a measure says of a model, a number, or one for each of its runs."""
+    """The value of a measure, a number, or one for each run."""
     expected = "a function that gives one number a model"
     hint = "give one that gives one number a model (models of half precision are float32 here)"
     with reading(model), calling(f"measure {name!r}", hint):
         answer = measure(model)
-    values = array(f"the answer of measure {name!r}", answer, expected)
-    if values.dtype.kind not in "fiub":
-        raise ArgumentError(f"measure {name!r} gave {described(values)}; give {expected}")
-    return values.astype(np.float64)
+    return numbers(f"the answer of measure {name!r}", answer, expected, least=0)

@@ -1,13 +1,9 @@
-"""Language models: the loss of each token of a text, text that they go on with, and how often they find the grammatical
-sentence of a pair more probable (BLiMP, as three years scored it).
+"""Language models: the loss of each token of a text, continuations of a prompt, and minimal pairs (BLiMP).
 
-A model that reads from left to right gives a sentence the sum of the log-probabilities of its tokens. One that fills
-masks gives it a pseudo-log-likelihood (Salazar et al. 2020): each token's, with that token hidden. What else there is
-to choose, the evaluations of BabyLM chose differently each year; `CONVENTIONS` has them by name.
-
-A pair counts as right where the good sentence has the larger score. Equal scores count as wrong, and are counted: with
-"larger or equal", as in these evaluations, a model that says nothing is always right. Sentences of the same tokens are
-scored once, so that they do tie. Log-probabilities are computed in float32.
+A causal model scores a sentence by the sum of its tokens' log-probabilities, a masked one by a pseudo-log-likelihood
+(Salazar et al. 2020): each token's, with that token masked. What else there is to choose, the evaluations of BabyLM
+chose differently each year: `CONVENTIONS`. A pair is right where the good sentence has the larger score. Equal scores
+are wrong and counted as ties: with "larger or equal", as in these evaluations, a constant model is always right.
 """
 
 from __future__ import annotations
@@ -21,7 +17,9 @@ import torch
 from torch import Tensor, nn
 
 from lab.data.sentences import Pair
-from lab.errors import ArgumentError, check_choice, check_number, check_type, check_whole, described
+from lab.errors import ArgumentError, check_choice, check_number, check_type, check_whole
+from lab.probes.arguments import module
+from lab.probes.picture import HasPicture
 from lab.probes.reading import reading
 from lab.tasks.text import Text
 from lab.training.text import MaskedText
@@ -31,12 +29,12 @@ TOKENS = 1 << 12  # that a model reads at once, all runs together
 
 
 @dataclass(frozen=True, eq=False)
-class TokenLosses:
-    """What a model makes of a text of N tokens; the first has no prediction.
+class TokenLosses(HasPicture):
+    """The losses of a language model on a text of N tokens, of which the first has no prediction.
 
-    tokens (N,): their numbers. pieces: their text, which is not whole where a token is a part of a character. nats: the
-    loss of each, (N,); NaN of the first. guesses: the most probable piece in each place, "" of the first. characters
-    (N,): how many begin in each token. altered: whether the vocabulary lacks a part of the text, which was left out.
+    tokens (N,): ids. pieces: their text, which is not whole where a token is a part of a character. nats (N,): the
+    losses; NaN of the first. guesses: the most probable piece in each place, "" of the first. characters (N,): how many
+    begin in each token. altered: whether the vocabulary lacks a part of the text, which was left out.
     """
 
     tokens: np.ndarray
@@ -63,7 +61,7 @@ class TokenLosses:
 
 
 def token_losses(model: nn.Module, task: Text, text: str, run: int = 0) -> TokenLosses:
-    """The loss of a language model on each token of a text, and what it would have written instead.
+    """The loss of a language model on each token of a text, and the most probable token in its place.
 
     model: (R, B, T) → logits (R, B, T, V), as `run.model()` is one.
     task: the `lab.tasks.Text` that it was trained on: it says how text becomes tokens, and how many a model reads. In a
@@ -99,7 +97,7 @@ def token_losses(model: nn.Module, task: Text, text: str, run: int = 0) -> Token
 def continuation(
     model: nn.Module, task: Text, prompt: str, count: int = 100, temperature: float = 0.8, seed: int = 0, run: int = 0
 ) -> str:
-    """What a language model writes after a prompt: `count` tokens, drawn one after the other.
+    """The continuation of a prompt by a language model: `count` tokens, drawn one after the other.
 
     temperature: of the softmax from which tokens are drawn; 0 takes the most probable token each time. seed: of the
         draws.
@@ -129,14 +127,13 @@ def continuation(
 
 
 def _check(model: nn.Module, task: Text, run: int) -> int:
-    if not isinstance(model, nn.Module):
-        raise ArgumentError(f"model is {described(model)}; give a torch.nn.Module that was trained on the task")
+    module("model", model)
     check_type("task", task, Text, "a lab.tasks.Text")
     return check_whole("run", run, 0, getattr(model, "runs", 1) - 1)
 
 
 def _windows(tokens: int, context: int) -> list[tuple[int, int, int]]:
-    """Where windows of a text start, and which tokens each predicts: from, to (exclusive)."""
+    """Windows of a text: where each starts, and the first and the last (exclusive) token that it predicts."""
     windows, first = [], 1
     while first < tokens:
         start = max(0, first - 1 - context // 2) if first > 1 else 0
@@ -148,11 +145,13 @@ def _windows(tokens: int, context: int) -> list[tuple[int, int, int]]:
 
 def _logits(model: nn.Module, tokens: Tensor, run: int) -> Tensor:
     """Logits (T, V) after each of T tokens, on the CPU."""
-    device = next((p.device for p in model.parameters()), torch.device("cpu"))
-    runs = getattr(model, "runs", 1)
     with reading(model):
-        whole = model(tokens.to(device).expand(runs, 1, -1))
+        whole = model(tokens.to(_device(model)).expand(getattr(model, "runs", 1), 1, -1))
     return whole[run, 0].float().cpu()
+
+
+def _device(model: nn.Module) -> torch.device:
+    return next((p.device for p in model.parameters()), torch.device("cpu"))
 
 
 @dataclass(frozen=True)
@@ -189,11 +188,11 @@ CONVENTIONS = {
 
 @dataclass(frozen=True, eq=False)
 class Reader:
-    """How a model reads sentences.
+    """The tokenizer of a model, for minimal pairs and fine-tuning.
 
-    encode: text → tokens. start: the token for the beginning of a text; None where there is none. mask: the token that
-    hides another; None for a model that reads from left to right. before, after: special tokens around every sentence,
-    which are not scored. length: most tokens that the model reads. decode: back to text; None: not known.
+    encode: text → tokens. start: the token for the beginning of a text; None where there is none. mask: the mask token;
+    None for a causal model. before, after: special tokens around every sentence, which are not scored. length: most
+    tokens that the model reads. decode: back to text; None: not known.
     """
 
     encode: Callable[[str], Sequence[int]]
@@ -211,8 +210,8 @@ class Reader:
 
 
 def reader_of(task: Text | MaskedText) -> Reader:
-    """How a model reads that was trained on this text. A text begins after GPT-2's own mark, where the text has it, or
-    else after the end of a line.
+    """The reader of a model that was trained on this text. A text begins after GPT-2's own token, where it has that,
+    or else after the end of a line.
 
     >>> reader = reader_of(Text("moby_dick", context=64))
     >>> reader.decode(reader.encode("Call me.")), reader.decode([reader.start]), reader.kind
@@ -227,11 +226,11 @@ def reader_of(task: Text | MaskedText) -> Reader:
 
 
 @dataclass(frozen=True, eq=False)
-class MinimalPairs:
-    """What R runs make of N pairs of P paradigms and Q phenomena, in the order of their names.
+class MinimalPairs(HasPicture):
+    """Scores of R runs for N pairs of P paradigms and Q phenomena.
 
     good, bad (R, N): scores of the sentences; tied, right (R, N) bool. altered (N,) bool: the vocabulary lacks a part
-    of a sentence, which was left out. Accuracies are 0 to 1.
+    of a sentence, which was left out. Accuracies are 0 to 1, by name in alphabetical order.
     """
 
     convention: Convention
@@ -306,7 +305,6 @@ def sentence_scores(
     model: nn.Module, reader: Reader, convention: Convention, rows: Sequence[tuple[int, ...]]
 ) -> np.ndarray:
     """Scores (R, N) of sentences as tokens, those of one length read together, so that nothing is padded."""
-    device = next((p.device for p in model.parameters()), torch.device("cpu"))
     runs = getattr(model, "runs", None)
     scores = np.zeros((runs or 1, len(rows)))
     lengths = np.array([len(_around(row, reader, convention)) for row in rows])
@@ -319,7 +317,7 @@ def sentence_scores(
             size = max(1, TOKENS // (length * copies * (runs or 1)))
             for chunk in np.split(places, range(size, len(places), size)):
                 whole = [_around(rows[i], reader, convention) for i in chunk]
-                batch = torch.tensor(whole, device=device, dtype=torch.long).view(len(chunk), -1)
+                batch = torch.tensor(whole, device=_device(model), dtype=torch.long).view(len(chunk), -1)
                 scores[:, chunk] = _scores(model, batch, reader, convention, runs).cpu().numpy()
     return scores
 

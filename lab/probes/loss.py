@@ -83,15 +83,15 @@ class Loss:
         like = next((part for part in model.parameters() if part.is_floating_point()), torch.zeros(()))
         inputs = positioned(model, self._inputs)
         inputs = {k: v.to(like.device, like.dtype if v.is_floating_point() else None) for k, v in inputs.items()}
-        targets, loss = self.targets.to(like.device), self.loss or (_squared if self._values else _entropy)
-        if loss is _entropy:
-            targets = self._classes.to(like.device)
+        loss = self.loss or (_squared if self._values else _entropy)
+        targets = (self._classes if loss is _entropy else self.targets).to(like.device)
         total: Tensor | float = 0.0
         weight, together = 0.0, self._together(runs or 1)
         for start in range(0, len(targets), together):
             x = {name: part[start : start + together] for name, part in inputs.items()}
             y = side_by_side(targets[start : start + together], runs or 1)
-            with calling(f"{type(model).__name__}, on {_described(x)},", "give inputs that it reads, or wrap it"):
+            words = ", ".join(f"{name} {described(part)}".strip() for name, part in x.items())
+            with calling(f"{type(model).__name__}, on {words},", "give inputs that it reads, or wrap it"):
                 outputs = _outputs(model, x, runs)
                 if not start:
                     few = {name: part[:FEW] for name, part in x.items()}
@@ -150,10 +150,6 @@ def _tensor(name: str, values: object) -> Tensor:
     if values.layout != torch.strided:
         raise ArgumentError(f"{name} is sparse; give {name}.to_dense()")
     return values
-
-
-def _described(x: Mapping[str, Tensor]) -> str:
-    return ", ".join(f"{name} {described(part)}".strip() for name, part in x.items())
 
 
 def _outputs(model: nn.Module, x: Mapping[str, Tensor], runs: int | None) -> Tensor:

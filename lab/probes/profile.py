@@ -1,8 +1,5 @@
-"""A scalar function as numbers to look at: its course, the inputs that it receives, the sine that it is most like,
-and what it makes of a network that was never trained.
-
-Untrained networks show which functions an architecture prefers before it sees any data (simplicity paper, Appendix B);
-the same weights with another non-linearity show what that one changes.
+"""A scalar function in numbers: its profile, the inputs that it receives, the sine nearest to it, and untrained
+networks with it, which show what functions an architecture prefers before any training (simplicity paper, Appendix B).
 """
 
 from __future__ import annotations
@@ -17,7 +14,7 @@ from torch import Tensor, nn
 from lab.errors import ArgumentError, check_number, check_whole, described
 from lab.models.mlp import MLP
 from lab.nonlinearity.spline import Spline, check_single
-from lab.probes.arguments import FAR, array, calling, check_room, finite, module
+from lab.probes.arguments import FAR, calling, check_room, finite, module, numbers
 from lab.probes.calling import Alone, Slice1D, Slice2D, slice_1d, slice_2d
 from lab.probes.complexity import Complexity, total_variation
 from lab.probes.picture import HasPicture
@@ -85,15 +82,14 @@ def profile(phi: Callable[[Tensor], Tensor], low: float = -20.0, high: float = 2
         points = torch.linspace(low, high, samples, dtype=torch.float64)
         hint = "give a function that maps a tensor to another of its shape"
         with reading(phi), calling("phi", hint):
-            x, y = points.numpy(), array("phi(x)", phi(points), "numbers of the shape of x")
-        if y.shape != x.shape or y.dtype.kind not in "fiub":
+            x, y = points.numpy(), numbers("phi(x)", phi(points), "numbers of the shape of x", least=0)
+        if y.shape != x.shape:
             raise ArgumentError(f"phi gave {described(y)} for {len(x)} points; {hint}")
-        y = y.astype(np.float64)
     return Profile(x, y, np.diff(y) / np.diff(x), constant=isinstance(phi, Spline))
 
 
 @dataclass(frozen=True)
-class Received:
+class Received(HasPicture):
     """Which inputs a function receives, by the nearest point of its profile.
 
     x (points,): evenly spaced; share (points,): of all inputs, sums to 1; the first and last count what lies beyond.
@@ -120,10 +116,7 @@ def counts(inputs: Tensor | np.ndarray, low: float, high: float, points: int) ->
     """
     _check_range(low, high)
     check_room("points", check_whole("points", points, 2))
-    flat = array("inputs", inputs, "a tensor or an array of numbers").ravel()
-    if flat.dtype.kind not in "fiub":
-        raise ArgumentError(f"inputs are {described(flat)}; give real numbers")
-    flat = flat.astype(np.float64)
+    flat = numbers("inputs", inputs, "a tensor or an array of numbers", least=0).ravel()
     if np.isnan(flat).any():
         raise ArgumentError(f"{int(np.isnan(flat).sum())} of {len(flat)} inputs are not a number; give finite ones")
     place = (np.clip(flat, low, high) - low) * ((points - 1) / (high - low))

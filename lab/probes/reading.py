@@ -1,6 +1,4 @@
-"""Reading a model: in evaluation mode, without gradients, and with nothing of it changed afterwards; and rows of tokens
-that are filled up.
-"""
+"""Reading a model: in evaluation mode, without gradients, with nothing of it changed afterwards; and padded tokens."""
 
 from __future__ import annotations
 
@@ -24,19 +22,19 @@ Undo = Callable[[], object]
 _PLAIN = (str, bytes, bool, int, float, complex, type, ModuleType, np.generic, type(None))  # hold nothing
 _CONTAINERS = (dict, list, tuple, set, frozenset)
 HIDING = ("src_key_padding_mask", "key_padding_mask")  # torch's own: True where a token is padding
-CLOSE, CLOSE_HALF = 1e-4, 2e-2  # of the largest answer: what rounding makes of it
+CLOSE, CLOSE_HALF = 1e-4, 2e-2  # of the largest output: up to where a difference is rounding; of half precision
 
 
 @contextmanager
 def reading(f: object, exact: bool = False) -> Iterator[None]:
-    """Whatever is called inside answers as in evaluation mode: without dropout, with the statistics of training.
+    """Within the block f computes in evaluation mode (without dropout, with running statistics) and without gradients.
 
-    f: a module, or any callable. The modules that a function uses are found (`modules_of`): `lambda x: model(x)` is
-    read like the model. exact: weights of half precision are float32 meanwhile, and products are not rounded to less:
-    for what is made of differences, in which rounding would be taken for structure.
+    f: a module, or any callable, whose modules are those of `modules_of`: `lambda x: model(x)` is read like the model.
+    exact: weights of half precision are float32 meanwhile, and products are not rounded to less: for measures of
+    differences, in which rounding would be taken for structure.
 
     Afterwards, or after an error, each part has its mode, attributes and buffers back, weights have their type, and
-    torch's generators are where they were. There are no gradients inside, so there are no new ones.
+    torch's generators are where they were.
 
     >>> model = nn.Sequential(nn.Dropout(), nn.BatchNorm1d(2))
     >>> with reading(lambda x: model(x)):
@@ -49,30 +47,24 @@ def reading(f: object, exact: bool = False) -> Iterator[None]:
     check_made(parts)
     tensors = {id(t): t for part in parts for t in (*part.parameters(False), *part.buffers(False))}.values()
     devices = sorted({t.device.index for t in tensors if t.is_cuda})
-    undo: list[Undo] = []
-    with torch.random.fork_rng(devices):
-        try:
-            for part in parts:
-                undo += _restorers(part)
-            with ExitStack() as stack:
-                if exact:
-                    undo += in_float32(tensors)
-                    stack.enter_context(_full_precision(tensors))
-                set_evaluation_mode(parts)
-                stack.enter_context(torch.inference_mode(False))
-                stack.enter_context(torch.no_grad())
-                yield
-        finally:
-            with torch.no_grad():
-                for step in reversed(undo):
-                    step()
+    with torch.random.fork_rng(devices), torch.no_grad(), ExitStack() as stack:
+        for part in parts:
+            for restore in _restorers(part):
+                stack.callback(restore)
+        if exact:
+            for restore in in_float32(tensors):
+                stack.callback(restore)
+            stack.enter_context(_full_precision(tensors))
+        set_evaluation_mode(parts)
+        stack.enter_context(torch.inference_mode(False))  # which asks for gradients
+        stack.enter_context(torch.no_grad())
+        yield
 
 
 def asked(f: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
-    """What f answers: a tensor or array, the `logits` of an object or a dictionary, the first of several tensors, as
-    `lab.compare` reads models; or whatever else it gives.
-
-    A model that takes gradients by itself, as of an energy for its forces, may.
+    """The output of f: a tensor or array, the `logits` of an object or a dictionary, the first of several tensors, as
+    `lab.compare` reads models; or any other object. A model that takes gradients by itself, as of an energy for its
+    forces, may.
 
     >>> asked(lambda x: {"logits": x}, 3)
     3
@@ -162,10 +154,9 @@ def check_made(parts: list[nn.Module]) -> None:
 
 
 def check_steady(first: np.ndarray, again: np.ndarray) -> None:
-    """ArgumentError where answers to the same points, (points, outputs), are others when they are asked for again.
-
-    So they are where random numbers are drawn (dropout that does not heed the mode), and, asked for again beside fewer
-    points, where points are compared with each other (batch norm without running statistics).
+    """ArgumentError where outputs for the same points, (points, outputs), differ between two calls: where random
+    numbers are drawn (dropout in any mode), or, of calls with other points, where an output depends on the other points
+    (batch norm without running statistics).
     """
     size = np.abs(first).max(initial=0, where=np.isfinite(first))
     if not np.allclose(first, again, 0, 1e-3 * size, equal_nan=True):
@@ -176,7 +167,7 @@ def check_steady(first: np.ndarray, again: np.ndarray) -> None:
 
 
 def _restorers(part: nn.Module) -> list[Undo]:
-    """What gives a module its attributes back, what its lists and dictionaries hold, and its tensors but weights."""
+    """Calls that restore a module's attributes, the contents of its lists and dictionaries, and tensors but weights."""
     held = vars(part)
     undo: list[Undo] = [functools.partial(_give_back, held, dict(held))]
     for value in held.values():
@@ -196,7 +187,7 @@ def _restorers(part: nn.Module) -> list[Undo]:
 
 
 def _give_back(held: Any, before: Any) -> None:
-    """Make a container hold again what it held; it is left alone where it does."""
+    """Restore the contents of a container, where they have changed."""
     if isinstance(held, dict):
         if len(held) != len(before) or any(held.get(name, held) is not value for name, value in before.items()):
             for name in [name for name in held if name not in before]:
@@ -291,8 +282,8 @@ def padding(model: Any, inputs: Any) -> Tensor | None:
 def positioned(model: nn.Module, inputs: Mapping[str, Any]) -> Mapping[str, Any]:
     """Inputs of a model, with `position_ids` where rows are padded on the left and it would count from the padding.
 
-    Whether it does is asked of the model: whether it makes the same of one text with the padding as without. Raises
-    ArgumentError where it does not, and takes no `position_ids` that would change it. To be called within `reading`.
+    Whether it does is measured: by its outputs for one text with the padding and without. Raises ArgumentError where
+    they differ and it takes no `position_ids` that would change that. To be called within `reading`.
     """
     mask = inputs.get("attention_mask")
     if not isinstance(mask, Tensor) or mask.ndim != 2 or "position_ids" in inputs:
@@ -331,7 +322,7 @@ def positioned(model: nn.Module, inputs: Mapping[str, Any]) -> Mapping[str, Any]
 
 
 def _answer(model: nn.Module, given: Mapping[str, Tensor]) -> Tensor | None:
-    """What a model gives for each token, or for a text; None where it fails."""
+    """The output of a model for each token, or for a text; None where it fails."""
     try:
         answer = model(**given)
     except Exception:

@@ -1,7 +1,7 @@
-"""The weights of a model as one point of a space, and copies of the model that stand at other points.
+"""The weights of a model as one point of a space, and copies of the model at other points.
 
-P is the number of weights, R the number of models side by side. Weights are the parameters that are trained: those that
-require gradients. Where none does, all are, but for the values of splines.
+P is the number of weights, R the number of models side by side. Weights are the parameters that require gradients;
+where none does, all are, but for the values of splines.
 """
 
 from __future__ import annotations
@@ -137,9 +137,8 @@ def _of_state(state: Mapping[str, object], wanted: Mapping[str, Tensor]) -> np.n
 def runs_of(model: nn.Module) -> int | None:
     """R, where the model says that it has a run axis, else None.
 
-    It says so by an attribute `runs`, the length of the leading axis of all its weights: the models of `lab.models`
-    have it, and their layers. A model that is made of such layers alone has as many runs as they have. Shapes say
-    nothing: two matrices of one size are no run axis.
+    It says so by an attribute `runs`, the length of the leading axis of all its weights, as the models of `lab.models`
+    and their layers do; a model of such layers alone has their number. Shapes say nothing.
 
     >>> runs_of(nn.Linear(3, 2)) is None
     True
@@ -198,10 +197,8 @@ def rest(model: nn.Module) -> dict[str, Tensor]:
 
 
 def copied(model: nn.Module) -> nn.Module:
-    """A copy, also of a model that keeps tensors of its last call, as those with hooks and the older weight_norm do.
-
-    What cannot be copied beside weights, buffers and parts (a generator, a lock, an open file) is shared.
-    """
+    """A copy, also of a model with tensors of its last call, as those with hooks and the older weight_norm have them.
+    Other attributes that cannot be copied (a generator, a lock, an open file) are shared."""
     copies = {id(t): t.detach().clone() for t in used_by(model) if isinstance(t, Tensor) and not t.is_leaf}
     try:
         return copy.deepcopy(model, dict(copies))
@@ -218,10 +215,9 @@ def copied(model: nn.Module) -> nn.Module:
 
 
 class Double:
-    """A copy of a model that can be put at any point of its weight space; the model itself is never touched.
+    """A copy of a model that can be put at any point of its weight space; the model itself is never changed.
 
-    The copy is in evaluation mode, and numbers of half precision are float32: steps of a landscape are smaller than
-    bfloat16 can tell apart.
+    The copy is in evaluation mode, and numbers of half precision are float32, since steps of a landscape are small.
     """
 
     def __init__(self, model: nn.Module):

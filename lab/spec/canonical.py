@@ -54,7 +54,7 @@ _KINDS += (Logic, Sraven, Operation, Images, Collage, SingleTileCollage, Tabular
 _KINDS += (DataSpec, ModuleSpec, ModuleFunction, Fit, ModuleSearch, ModuleEpisodes, OwnTask, OwnTable)
 TYPES: dict[str, type] = {NAMES.get(kind, kind.__name__): kind for kind in _KINDS}
 # Further kinds of the lab's register themselves where they are implemented; imported when JSON names an unknown one.
-ELSEWHERE = ("lab.models.kinds", "lab.training.text", "lab.training.muon")
+ELSEWHERE = ("lab.models.kinds", "lab.training.text", "lab.training.optimizers")
 
 
 def register(kind: type[T]) -> type[T]:

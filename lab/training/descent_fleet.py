@@ -24,6 +24,7 @@ class DescentFleet(Fleet):
     one that has diverged, it has NaN in its history from there on.
     """
 
+    arrays = (*Fleet.arrays, "kept_step", "best", "patience_left", "stopped")
     optimizer: RunRates
     trajectory: list[Tensor]  # (R, P) each
 
@@ -86,16 +87,12 @@ class DescentFleet(Fleet):
 
     def state(self) -> dict[str, Tensor]:
         tensors = super().state() | self.average.state() | {"kept": self.kept}
-        for name in ("kept_step", "best", "patience_left", "stopped"):
-            tensors[name] = torch.from_numpy(getattr(self, name))
         return tensors | ({"trajectory": torch.stack(self.trajectory)} if self.trajectory else {})
 
     def restore(self, tensors: dict[str, Tensor]) -> None:
         super().restore(tensors)
         self.average.restore(tensors)
         self.kept = tensors["kept"].to(self.device, copy=True)
-        for name in ("kept_step", "best", "patience_left", "stopped"):
-            setattr(self, name, tensors[name].numpy().copy())
         if self.trajectory:
             self.trajectory = list(tensors["trajectory"].to(self.device, copy=True))
 

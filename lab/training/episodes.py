@@ -1,17 +1,15 @@
-"""Search for a non-linearity by episodes (simplicity paper, Algorithm 1 and App. C), and which of its restarts is kept.
+"""Search for a non-linearity by episodes (simplicity paper, Algorithm 1 and App. C), and the choice of a restart.
 
-An episode is a training from fresh weights on a fresh part of the data, with the function fixed; what it then loses on
-held-out data is differentiated in the function's knots, through the last t steps of that training (second order), and
-the knots take one step. Episodes grow longer. Restarts travel side by side along the run axis, each with knots, data
-and weights of its own. That restart is kept whose functions are best in networks trained from scratch.
-
-The gradient goes back step by step: only the weights of the last t steps are kept, and each step is computed anew when
-its turn comes. So the memory is that of one step, whatever t is.
+An episode trains fresh weights on a fresh part of the data, with the function fixed; its loss on held-out data is
+differentiated in the function's knots, through the last t steps of that training (second order), and the knots take
+one step. Episodes grow longer. Restarts are runs of one fleet, each with knots, data and weights of its own; the best
+is the one whose functions are best in networks trained from scratch. The gradient goes back one step at a time, from
+the weights before it, so that the memory is that of one step, whatever t is.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import singledispatch
 from typing import Any, NamedTuple, cast
 
@@ -19,7 +17,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from lab.errors import ArgumentError, check_whole
+from lab.errors import ArgumentError, check_choice, check_whole
 from lab.spec import EpisodeSpec, InterpolatedSpec, Knots, KnotTable, Resolved, RunSpec, replace
 from lab.training.inner_task import (
     STARTS,
@@ -32,7 +30,7 @@ from lab.training.inner_task import (
     refine,
     with_identities,
 )
-from lab.training.optimizers import MOMENTS
+from lab.training.optimizers import MOMENTS, of_runs
 
 SELECTION_SEED = 5_000_000  # of the models that decide between restarts: none that other runs use
 MEMORY = 0.9  # of the running mean of outer losses, by which a restart is followed
@@ -66,8 +64,8 @@ def selection_runs(
 
 
 def result(spec: RunSpec, history: Mapping[str, np.ndarray], notes: Mapping[str, Any]) -> tuple[float, float]:
-    """A score of which more is better, and the loss, on the watched split, of the weights that a run kept: those of
-    the step "kept" in its notes, without it the last ones. NaN where it kept none, -inf where the last diverged.
+    """A score of which more is better, and the loss, on the watched split, of the weights that a run has stored: those
+    of the step "kept" in its notes, without it the last ones. NaN without any, -inf where the last diverged.
     """
     (score, loss), sign = deciding(spec.task)
     scores, losses = (history[f"{name}_{spec.recipe.watch}"] for name in (score, loss))
@@ -102,7 +100,7 @@ def best(results: Sequence[Sequence[tuple[float, float]]]) -> int:
 
 
 class Outcome(NamedTuple):
-    """What an episode gives, for each restart."""
+    """The losses and gradients of an episode, by restart."""
 
     loss: Tensor  # (R,), the outer one
     accuracy: Tensor  # (R,), on the same rows
@@ -111,7 +109,7 @@ class Outcome(NamedTuple):
 
 
 class Episodes:
-    """A search by episodes: `search` takes it from where it stands to its end.
+    """A search by episodes; `lab.training.fleet.train` takes it from where it stands to its end.
 
     given: values of the non-linearities that are not searched for, by their names in `spec.model.parts`.
     """
@@ -152,8 +150,12 @@ class Episodes:
         done, lowest = self.episode, np.nanmin(self.lowest)
         return f"episode {done} of {self.spec.episodes}, {self.spec.inner_steps(done)} inner steps, best {lowest:.4g}"
 
+    def advance(self) -> None:
+        """Take an episode, and with what it gives a step of the knots."""
+        self.learn(self.run_episode(self.episode))
+
     def run_episode(self, episode: int) -> Outcome:
-        """An episode with the knots as they are: what it loses, and the gradient of that."""
+        """An episode with the knots as they are: its loss, and the gradient of that."""
         spec, inner = self.spec, self.inner_tasks[episode % len(self.inner_tasks)]
         steps, window = spec.inner_steps(episode), torch.tensor([r.window for r in spec.restarts], device=self.device)
         train, outer = inner.draw(episode)
@@ -170,21 +172,22 @@ class Episodes:
         weights = [weight.requires_grad_() for weight in state[:count]]
         outputs = inner.outputs(weights, outer)
         loss = outer.loss(outputs)
-        adjoint, gradients = _split(torch.autograd.grad(loss.sum(), [*weights, *self.phi.values]), count)
-        adjoint = [*adjoint, *(torch.zeros_like(moment) for moment in state[count:])]
+        back = torch.autograd.grad(loss.sum(), [*weights, *self.phi.values])
+        gradients = list(back[count:])
+        adjoint = [*back[:count], *(torch.zeros_like(moment) for moment in state[count:])]
         for step in reversed(range(steps - longest, steps)):  # back through the last steps, one at a time
             within = step >= steps - window  # (R,): a restart whose window has not begun passes nothing further back
-            adjoint = [torch.where(within.view(-1, *[1] * (a.dim() - 1)), a, 0.0) for a in adjoint]
+            adjoint = [torch.where(of_runs(within, a), a, 0.0) for a in adjoint]
             before = [tensor.detach().requires_grad_() for tensor in states.pop()]
             after, _ = inner.step(before, count, train(step), step, create_graph=True)
             back = torch.autograd.grad(after, [*before, *self.phi.values], adjoint, materialize_grads=True)
-            adjoint, more = _split(back, len(before))
-            gradients = [a + b for a, b in zip(gradients, more, strict=True)]
+            adjoint = list(back[: len(before)])
+            gradients = [a + b for a, b in zip(gradients, back[len(before) :], strict=True)]
         accuracy = inner.score(outputs.detach(), outer)
         return Outcome(loss.detach(), accuracy, training, gradients)
 
     def learn(self, outcome: Outcome) -> None:
-        """Note an outcome; the knots of the restarts that go on take their step."""
+        """Record an outcome; the knots of the restarts that go on take their step."""
         spec, loss = self.spec, outcome.loss.double().cpu().numpy()
         slope = self.phi.lengths(outcome.gradients)  # (R,)
         fine = np.isfinite(loss) & np.isfinite(slope.cpu().numpy())
@@ -241,20 +244,6 @@ class Episodes:
         self.episode = int(tensors["episode"])
 
 
-def search(state: Episodes, report: Callable[[Episodes], bool] | None = None) -> Episodes:
-    """Run a search from where it stands to its end. report: called after every episode; False stops there."""
-    while not state.over:
-        state.learn(state.run_episode(state.episode))
-        if report is not None and not report(state):
-            break
-    return state
-
-
-def learns(spec: EpisodeSpec, name: str) -> bool:
-    """Whether a non-linearity of its model, by its name in `parts`, is searched for."""
-    return name.startswith("inputs" if spec.learn == "inputs" else "phi")
-
-
 def steps(spec: EpisodeSpec) -> int:
     """Training steps of a whole search, for a progress bar: those of its episodes and of the runs that decide."""
     return _steps(spec, spec.episodes) + selection_steps(spec)
@@ -278,8 +267,7 @@ def check(spec: EpisodeSpec) -> None:
     if isinstance(spec, InterpolatedSpec):
         refine(spec.interpolation, 2)
     for restart in spec.restarts:
-        if restart.start not in STARTS:
-            raise ArgumentError(f"unknown start {restart.start!r}; known: {', '.join(STARTS)}")
+        check_choice("start", restart.start, STARTS)
         check_whole("knots", restart.knots, 2)
         check_whole("window", restart.window, 0)
     for task in spec.tasks:
@@ -288,7 +276,3 @@ def check(spec: EpisodeSpec) -> None:
 
 def _steps(spec: EpisodeSpec, episodes: int) -> int:
     return len(spec.restarts) * sum(spec.inner_steps(episode) + 1 for episode in range(episodes))
-
-
-def _split(tensors: Sequence[Tensor], count: int) -> tuple[list[Tensor], list[Tensor]]:
-    return list(tensors[:count]), list(tensors[count:])

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import copy
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -81,16 +81,13 @@ def one_run(model: Stacked, run: int = 0) -> GPTNeo | Roberta:
 
 def padded(rows: Sequence[list[int]], device: torch.device) -> tuple[Tensor, Tensor]:
     """Rows of tokens as one tensor (B, T) with zeros behind them, and their lengths (B,)."""
-    lengths = torch.tensor([len(row) for row in rows], device=device)
-    tokens = torch.zeros(len(rows), int(lengths.max()), dtype=torch.long, device=device)
-    for place, row in enumerate(rows):
-        tokens[place, : len(row)] = torch.tensor(row, device=device)
-    return tokens, lengths
+    tokens = nn.utils.rnn.pad_sequence([torch.tensor(row) for row in rows], batch_first=True)
+    return tokens.to(device), torch.tensor([len(row) for row in rows], device=device)
 
 
 class Tuner:
-    """One run of a pretrained model that is tuned on a task of GLUE; the model itself stays as it is. What it is after
-    each step can be kept, and taken up again with the same bits on the same device.
+    """The fine-tuning of one run of a pretrained model on a task of GLUE, for `lab.training.fleet.train`; the model
+    itself is not changed. `state` after any step can be taken up again, with the same bits on the same device.
 
     reader: of the text that the model was trained on (`lab.probes.language.reader_of`). training, validation: of
     `lab.data.sentences.labelled`. seed: of the head's initial weights and of the order of examples.
@@ -172,8 +169,6 @@ class Tuner:
         """One row an epoch: task, seed, epoch, loss (in training, nats), accuracy, score (the task's own: accuracy, F1
         of class 1, or the correlation of Matthews), constant (the score of the better constant answer), best (whether
         the row counts)."""
-        import pandas as pd
-
         columns = ("loss", "accuracy", "score")
         rows = [
             {"task": self.task, "seed": self.seed, "epoch": epoch + 1} | dict(zip(columns, values, strict=True))
@@ -209,15 +204,6 @@ class Tuner:
                 _, place, name = full.split(".")
                 moments.setdefault(int(place), {})[name] = value
         self._optimizer.load_state_dict(self._optimizer.state_dict() | {"state": moments})
-
-
-def tune(tuner: Tuner, report: Callable[[Tuner], bool] | None = None) -> Tuner:
-    """Tune to the end. report: called after every step; tuning stops there when it returns False."""
-    while not tuner.over:
-        tuner.advance()
-        if report is not None and not report(tuner):
-            break
-    return tuner
 
 
 def score(answers: np.ndarray, truth: np.ndarray, kind: str) -> float:

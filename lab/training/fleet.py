@@ -1,14 +1,8 @@
-"""A fleet: runs of one shape, everything needed to train them side by side, and the training loop.
+"""A fleet: runs of one shape that train side by side; and the training loop.
 
-They differ in seed and in the values of their non-linearities; with the recipe `AdamWCosine` also in rate, decay and
-warm-up; with `ConstantRate` in rate and prefactor (`lab.training.descent_fleet`); and on tables, and tasks whose
-examples are made as they are needed, also in the task, where its examples have one shape.
-
-Small fleets wait for Python and for the calls of small kernels. With the environment variable LAB_STEPS=compiled a
-fleet's model and loss are compiled, once for each fleet, for some ten seconds; on CUDA the kernels of a step are then
-recorded and replayed as one (CUDA graphs). Sums are taken in another order, so the bits differ from those of plain
-steps: it is off unless asked for, and the notes of a run say so, with the kernel. Where nothing can be compiled, one
-line says why, and the training goes on with plain steps.
+The runs differ in seed and in the values of their non-linearities; with the recipe `AdamWCosine` also in rate, decay
+and warm-up; with `ConstantRate` in rate and prefactor (`lab.training.descent_fleet`); and on tables and stream tasks
+also in the task, where its examples have one shape.
 """
 
 from __future__ import annotations
@@ -18,7 +12,7 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from functools import cached_property, singledispatch
-from typing import cast
+from typing import Protocol, TypeVar, cast
 
 import numpy as np
 import torch
@@ -35,19 +29,34 @@ from lab.probes.reading import evaluating
 from lab.resolve import resolve
 from lab.spec import UNCHANGED, Knots, KnotTable, Resolved, RunSpec, key
 from lab.store import Store
-from lab.training import muon, rows, sequences, streams, text  # noqa: F401  its tasks and recipes
-from lab.training.optimizers import trainable
+from lab.training import rows, sequences, streams, text  # noqa: F401  its tasks and recipes
+from lab.training.optimizers import of_runs, trainable
 
 CHOICES = ("plain", "compiled")
+
+
+class Training(Protocol):
+    """What `train` takes to its end."""
+
+    @property
+    def over(self) -> bool:
+        """Whether all steps are taken."""
+
+    def advance(self) -> None:
+        """Take one step."""
+
+
+T = TypeVar("T", bound=Training)
 
 
 class Fleet:
     """The state of R runs in training: models, optimizer, data, history, and which runs have diverged.
 
-    specs: equal but for what a fleet may differ in. parts: for each run its resolved non-linearities, in the order of
-    `model.parts`, each a name or the values of a function. Nothing here knows of files: `state` and `restore` speak in
-    tensors.
+    specs: with equal keys (`lab.kinds.batch_key`). parts: for each run its resolved non-linearities, in the order of
+    `model.parts`, each a name or the values of a function.
     """
+
+    arrays: tuple[str, ...] = ("died", "last_value")  # attributes with a value for each run, for a checkpoint
 
     def __init__(self, specs: Sequence[RunSpec], parts: Sequence[tuple[Resolved, ...]], device: str = "cpu"):
         self.specs, self.device = list(specs), torch.device(device)
@@ -62,22 +71,26 @@ class Fleet:
         self.step = 0
         self.died = np.full(len(specs), -1)  # step at which a run's loss was no longer finite
         self.last_value = np.full(len(specs), np.nan)  # and that loss
-        self.losses: Callable[[Batch], Tensor] | None = None  # (R,) of a batch (`losses_of`)
 
     def batch(self, step: int) -> Batch:
         """The training batch of each run at this step: `outputs` of a model, and their `loss`."""
         return self.data.at(step)
 
+    @cached_property
+    def losses(self) -> Callable[[Batch], Tensor]:
+        """The losses (R,) of a batch, ready for backward()."""
+        return Compiled(self) if wants_compiled() else lambda batch: batch.loss(batch.outputs(self.model))
+
     def set_rates(self, step: int) -> None:
         self.optimizer.set_rates([spec.recipe for spec in self.specs], step)
 
     def scores(self) -> dict[str, np.ndarray]:
-        """What is followed during training, each (R,), NaN for runs that have diverged."""
+        """Scores of an evaluation, each (R,), NaN for runs that have diverged."""
         alive = self.living
         return {name: np.where(alive, values, np.nan) for name, values in self.data.scores(self.model).items()}
 
     def watch(self, loss: Tensor, step: int) -> Tensor:
-        """Note runs whose loss (R,) is not finite; return the sum over the others, ready for backward()."""
+        """Record runs whose loss (R,) is not finite; return the sum over the others, ready for backward()."""
         finite = torch.isfinite(loss)
         if not bool(finite.all()):
             for run in np.flatnonzero(~finite.cpu().numpy() & (self.died < 0)):
@@ -100,12 +113,12 @@ class Fleet:
         return torch.from_numpy(self.living).to(self.device)
 
     def freeze(self) -> None:
-        """Take the step away from diverged runs: the weights that gave the non-finite loss are kept."""
+        """Set gradients and moments of diverged runs to zero: they keep the weights that gave the non-finite loss."""
         if self.living.all():
             return
         alive = self.alive
         for weight in self.weights:
-            keep = alive.view(-1, *[1] * (weight.dim() - 1))
+            keep = of_runs(alive, weight)
             assert weight.grad is not None  # a step follows from one
             weight.grad = torch.where(keep, weight.grad, 0.0)
             for name in ("exp_avg", "exp_avg_sq"):
@@ -114,8 +127,24 @@ class Fleet:
                     state[name].copy_(torch.where(keep, state[name], 0.0))
         self.optimizer.hold(alive.tolist())
 
+    def advance(self) -> None:
+        """Take a step, and evaluate where the recipe says so."""
+        self.set_rates(self.step)
+        loss = self.losses(self.batch(self.step))  # (R,)
+        total = self.watch(loss, self.step)  # a run whose loss is not finite is left out from here on
+        self.optimizer.zero_grad()
+        total.backward()
+        self.freeze()
+        self.optimizer.step()
+
+        self.note_step(loss)
+        if self.step % self.recipe.every == 0 or self.over:
+            self.measure()
+            if not self.living.any():
+                self.skip()
+
     def note_step(self, loss: Tensor) -> None:
-        """Note a step that was taken, from weights that had these losses (R,)."""
+        """Record a step that was taken, and the losses (R,) before it."""
         self.history.add(loss)
         self.step += 1
 
@@ -131,9 +160,8 @@ class Fleet:
         tensors = {f"weight.{i}": w.detach() for i, w in enumerate(self.weights)}
         for i, weight in enumerate(self.weights):
             tensors |= {f"adam.{i}.{name}": value for name, value in self.optimizer.state[weight].items()}
-        tensors |= {f"history.{name}": torch.from_numpy(a) for name, a in self.history.arrays().items()}
-        tensors |= {"died": torch.from_numpy(self.died), "last_value": torch.from_numpy(self.last_value)}
-        return tensors | {"step": torch.tensor(self.step)} | self.history.pending()
+        tensors |= {name: torch.from_numpy(getattr(self, name)) for name in self.arrays}
+        return tensors | {"step": torch.tensor(self.step)} | self.history.state()
 
     def restore(self, tensors: dict[str, Tensor]) -> None:
         with torch.no_grad():
@@ -143,7 +171,8 @@ class Fleet:
                 self.optimizer.state[weight] = {
                     name.split(".")[2]: tensors[name].to(weight.device, copy=True) for name in names
                 }
-        self.died, self.last_value = tensors["died"].numpy().copy(), tensors["last_value"].numpy().copy()
+        for name in self.arrays:
+            setattr(self, name, tensors[name].numpy().copy())
         self.step = int(tensors["step"])
         self.history.restore(tensors)
 
@@ -153,13 +182,13 @@ class Fleet:
         return {name: p.detach()[run : run + 1].cpu().clone() for name, p in named_weights}
 
     def run_notes(self, run: int) -> dict:
-        """What else is to be remembered of a run."""
+        """Notes of a run, which are stored with its result."""
         return {}
 
     @cached_property
     def beyond(self) -> list[float | None]:
-        """Of each run, on its last batch: the share of what its splines are given that lies beyond their knots, where
-        they are constant. None: it has no spline."""
+        """By run, the share of its splines' inputs in the last batch that lies beyond their knots, where they are
+        constant; None without a spline."""
         counts, runs = np.zeros((2, len(self.specs))), len(self.specs)
         of_inputs = [module.phi for module in self.model.modules() if isinstance(module, InputFunctions)]
 
@@ -183,8 +212,8 @@ class Fleet:
 
 @contextmanager
 def counting(model: nn.Module, count: Callable[[Spline, tuple[Tensor, ...]], None]) -> Iterator[bool]:
-    """Within the block, in evaluation mode and without gradients, splines of a model tell what they are given; gives
-    whether it has any."""
+    """Within the block, in evaluation mode and without gradients, `count` is called with each spline of a model and its
+    inputs, as a forward pre-hook; gives whether there is a spline."""
     hooks = [m.register_forward_pre_hook(count) for m in model.modules() if isinstance(m, Spline)]
     try:
         with torch.no_grad(), evaluating(model):
@@ -196,7 +225,7 @@ def counting(model: nn.Module, count: Callable[[Spline, tuple[Tensor, ...]], Non
 
 @singledispatch
 def fleet_class(recipe: object) -> type[Fleet]:
-    """What trains runs with this kind of recipe."""
+    """The class of fleets with this kind of recipe."""
     return Fleet
 
 
@@ -213,7 +242,7 @@ class History:
         self._sum, self._count = torch.zeros(runs, dtype=torch.float64), 0
 
     def add(self, loss: Tensor) -> None:
-        """Note the training losses (R,) of a step."""
+        """Add the training losses (R,) of a step."""
         self._sum = self._sum.to(loss.device) + loss.detach()
         self._count += 1
 
@@ -231,12 +260,12 @@ class History:
         stacked = {name: np.array(v, dtype=float).reshape(-1, runs) for name, v in sorted(self.scores.items())}
         return {"steps": np.array(self.steps, dtype=np.int64), "loss": np.array(self.loss).reshape(-1, runs)} | stacked
 
-    def pending(self) -> dict[str, Tensor]:
-        """The open interval, for a checkpoint."""
-        return {"pending.sum": self._sum.cpu(), "pending.count": torch.tensor(self._count)}
+    def state(self) -> dict[str, Tensor]:
+        """For a checkpoint: `arrays`, and the open interval."""
+        tensors = {f"history.{name}": torch.from_numpy(array) for name, array in self.arrays().items()}
+        return tensors | {"pending.sum": self._sum.cpu(), "pending.count": torch.tensor(self._count)}
 
     def restore(self, tensors: dict[str, Tensor]) -> None:
-        """Take up what `arrays` and `pending` gave."""
         series = {n.removeprefix("history."): list(v.numpy()) for n, v in tensors.items() if n.startswith("history.")}
         self.steps, self.loss = [int(step) for step in series.pop("steps")], series.pop("loss")
         self.scores = series
@@ -251,30 +280,18 @@ def model_of(specs: Sequence[RunSpec], modules: Sequence[nn.Module | None]) -> n
 
 def build(parts: Sequence[Resolved]) -> nn.Module | None:
     """The module for the non-linearity of R runs; None for softmax."""
-    first = parts[0]
-    forms = {_form(part) for part in parts}
+    first, is_same = parts[0], len(set(parts)) == 1  # one function for all runs: less memory to look through
+    forms = {(p.low, p.high, np.shape(p.values)) if isinstance(p, Knots | KnotTable) else p for p in parts}
     if len(forms) > 1:
         wanted = "one name, one polynomial, or knots at the same places"
         raise ArgumentError(f"runs of one fleet need {wanted}; these have {forms}")
     if first in ("softmax", UNCHANGED):
         return None
-    if isinstance(first, KnotTable):
-        tables = cast(Sequence[KnotTable], parts)
-        values = first.values if len(set(parts)) == 1 else [table.values for table in tables]
-        return InputFunctions(torch.tensor(values), first.low, first.high)
-    if len(set(parts)) == 1:  # one table where all runs have the same function: less memory to look through
+    if not isinstance(first, Knots | KnotTable) or (is_same and isinstance(first, Knots)):
         return as_module(first)
-    knots = cast(Sequence[Knots], parts)  # a name or a polynomial is the same for all runs
-    return Spline(torch.tensor([part.values for part in knots]), knots[0].low, knots[0].high)
-
-
-def _form(part: Resolved) -> object:
-    """What functions of one fleet have in common."""
-    if isinstance(part, Knots):
-        return part.low, part.high, len(part.values)
-    if isinstance(part, KnotTable):
-        return part.low, part.high, len(part.values), len(part.values[0])
-    return part
+    values = first.values if is_same else [cast(Knots | KnotTable, part).values for part in parts]
+    kind = InputFunctions if isinstance(first, KnotTable) else Spline
+    return kind(torch.tensor(values), first.low, first.high)
 
 
 def wants_compiled() -> bool:
@@ -285,20 +302,19 @@ def wants_compiled() -> bool:
     return chosen == "compiled"
 
 
-def losses_of(fleet: Fleet) -> Callable[[Batch], Tensor]:
-    """What gives the losses (R,) of a batch, ready for backward(); the same for all steps of a fleet."""
-    if fleet.losses is None:
-        fleet.losses = Compiled(fleet) if wants_compiled() else lambda batch: batch.loss(batch.outputs(fleet.model))
-    return fleet.losses
-
-
 def note_of(fleet: Fleet) -> str:
-    """What is added to the name of the kernel in the notes of its runs."""
+    """The suffix of the kernel's name in the notes of the runs."""
     return ", compiled steps" if isinstance(fleet.losses, Compiled) and fleet.losses.is_compiled else ""
 
 
 class Compiled:
-    """The losses of one fleet, whose batches have one size: with another, it compiles again."""
+    """The losses of one fleet, compiled; with another size of batches, it compiles again.
+
+    Small fleets wait for Python and for the calls of small kernels. With the environment variable LAB_STEPS=compiled
+    model and loss are compiled, for some ten seconds a fleet; on CUDA the kernels of a step are recorded and replayed
+    as one (CUDA graphs). Sums are taken in another order, so the bits differ from those of plain steps, and the notes
+    of a run say so. Where nothing can be compiled, one line says why, and plain steps take their place.
+    """
 
     def __init__(self, fleet: Fleet):
         model, self.weights = fleet.model, fleet.weights
@@ -329,30 +345,17 @@ class Compiled:
             return self.plain(batch)
 
 
-def train(fleet: Fleet, report: Callable[[Fleet], bool] | None = None) -> Fleet:
-    """Train a fleet from where it stands to the last step of its recipe.
+def train(state: T, report: Callable[[T], bool] | None = None) -> T:
+    """The training loop of fleets, searches and fine-tunings, from where they stand to their end.
 
-    report: called after every step; training stops there when it returns False, and can be taken up again.
+    report: called after every step (a search by episodes: every episode); training stops there when it returns False,
+    and can be taken up again.
     """
-    recipe, optimizer, losses = fleet.recipe, fleet.optimizer, losses_of(fleet)
-    while fleet.step < recipe.last:
-        step = fleet.step
-        fleet.set_rates(step)
-        loss = losses(fleet.batch(step))  # (R,)
-        total = fleet.watch(loss, step)  # a run whose loss is not finite is left out from here on
-        optimizer.zero_grad()
-        total.backward()
-        fleet.freeze()
-        optimizer.step()
-
-        fleet.note_step(loss)
-        if fleet.step % recipe.every == 0 or fleet.step == recipe.last:
-            fleet.measure()
-            if not fleet.living.any():
-                fleet.skip()
-        if report is not None and not report(fleet):
+    while not state.over:
+        state.advance()
+        if report is not None and not report(state):
             break
-    return fleet
+    return state
 
 
 def restored(spec: RunSpec, store: Store, stored: dict[str, Tensor] | None = None) -> nn.Module:

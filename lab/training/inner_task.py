@@ -1,12 +1,6 @@
-"""What the episodes of a search learn and train: functions, the model and the data of one task, a step of the training.
+"""The inner loop of a search by episodes: functions, the model and the data of one task, a step of the training.
 
 A kind of task that episodes can search on implements `inner_task`, `check_task` and `most_rows`.
-
-Between control points a function is straight, or (simplicity paper, App. C and D) "cubic": the natural cubic spline; or
-"nearest": the value of the nearest control point, but for steep lines between two of them, a `FINE`-th of their
-distance wide, since without those its slope would be zero, and the weights before it would not learn. Both are linear
-in the values at the control points, so they are a matrix: these values → values at finer knots, between which the lab's
-spline is straight.
 """
 
 from __future__ import annotations
@@ -28,12 +22,12 @@ from lab.models.mlp import MLP
 from lab.nonlinearity.functions import NAMES, named
 from lab.nonlinearity.op import spline
 from lab.seeds import stream
-from lab.spec import EpisodeSpec, InterpolatedSpec, Knots, KnotTable, Perceptron, Resolved, RunSpec
+from lab.spec import EpisodeSpec, InterpolatedSpec, Knots, KnotTable, Perceptron, Resolved, RunSpec, TwoLossSpec
 from lab.tasks.table import TableTask
 from lab.training.fleet import build
 from lab.training.optimizers import MOMENTS, descend
 from lab.training.rows import Rows, TableBatch, held_rows
-from lab.training.sequences import Order
+from lab.training.sequences import Order, check_splits
 
 KINDS = ("nearest", "cubic")
 FINE = 9  # finer knots for each distance of two control points; odd, so that none lies half-way
@@ -43,7 +37,12 @@ Moving = list[Tensor]  # all weights (R, …), then all moments of the inner opt
 
 
 def refine(kind: str, points: int) -> Tensor:
-    """The matrix for evenly spaced control points, (FINE · (points - 1) + 1, points) float32.
+    """The matrix from values at evenly spaced control points to values at finer knots, between which the function is
+    straight, (FINE · (points - 1) + 1, points) float32.
+
+    kind (simplicity paper, App. C and D): "cubic", the natural cubic spline; or "nearest", the value of the nearest
+    control point, but for steep lines between two of them, a `FINE`-th of their distance wide, since without those its
+    slope would be zero, and the weights before it would not learn.
 
     >>> refine("nearest", 2)[:, 0].tolist()
     [1.0, 1.0, 1.0, 1.0, 1.0, 0.0, 0.0, 0.0, 0.0, 0.0]
@@ -129,10 +128,8 @@ class Functions:
     def parts(self, knots: Sequence[Tensor], restart: int) -> dict[str, Knots | KnotTable]:
         """The functions of one restart, by their names, from knots like `values`."""
         group = next(i for i, members in enumerate(self.groups) if restart in members)
-        rows = self._fine(knots)[group][self.groups[group].index(restart)].detach().cpu().tolist()
-        if self.inputs:
-            return {"inputs": KnotTable(self.low, self.high, tuple(map(tuple, rows)))}
-        return {name: Knots(self.low, self.high, tuple(row)) for name, row in zip(self.names, rows, strict=True)}
+        values = self._fine(knots)[group][self.groups[group].index(restart)]
+        return as_parts(self.names, values, self.low, self.high)
 
 
 def check_learn(learn: str, layers: int) -> None:
@@ -172,6 +169,19 @@ def learned_names(learn: str, layers: int) -> list[str]:
     return {"shared": ["phi"], "layers": [f"phi{i}" for i in range(layers)], "inputs": ["inputs"]}[learn]
 
 
+def as_parts(names: Sequence[str], values: Tensor, low: float, high: float) -> dict[str, Knots | KnotTable]:
+    """Functions by the names of `learned_names`, from their values (functions, knots)."""
+    rows = tuple(map(tuple, values.detach().cpu().tolist()))
+    if list(names) == ["inputs"]:
+        return {"inputs": KnotTable(low, high, rows)}
+    return {name: Knots(low, high, row) for name, row in zip(names, rows, strict=True)}
+
+
+def learns(spec: EpisodeSpec | TwoLossSpec, name: str) -> bool:
+    """Whether a non-linearity of its model, by its name in `parts`, is searched for."""
+    return name.startswith("inputs" if spec.learn == "inputs" else "phi")
+
+
 def with_identities(model: Perceptron, learn: str) -> Perceptron:
     """A copy of the model with the identity in the place of each function that is searched for."""
     parts = {name: part for name, part in model.parts.items() if (learn == "inputs") == name.startswith("phi")}
@@ -181,22 +191,23 @@ def with_identities(model: Perceptron, learn: str) -> Perceptron:
 class InnerTask(ABC):
     """One task of a search: its model, the rows that episodes draw from, and what their outer loss is measured on.
 
-    rows: of the pool, `count` of them. other: where the outer loss has a split of its own. A batch has `loss(outputs)`
-    and `targets`.
+    count: rows of the pool. other: rows of the outer loss, where it has a split of its own. drawn: the initial weights
+    of an episode, each (R, …). A batch has `loss(outputs)` and `targets`.
     """
 
     spec: EpisodeSpec
     device: torch.device
     count: int
     other: Rows | None = None
+    drawn: list[Tensor]
 
     @abstractmethod
     def fresh(self, seeds: Sequence[int]) -> None:
         """Draw the weights of an episode."""
 
-    @abstractmethod
     def weights(self) -> list[Tensor]:
-        """Those of the model, as they were drawn last, each (R, …)."""
+        """A copy of the weights that were drawn last."""
+        return [weight.clone() for weight in self.drawn]
 
     @abstractmethod
     def outputs(self, weights: Sequence[Tensor], batch: Any) -> Tensor:
@@ -223,16 +234,12 @@ class InnerTask(ABC):
         shuffled = torch.stack([torch.randperm(self.count, generator=g) for g in generators]).to(self.device)
         held = held_rows(self.count, spec.held_out)
         train, most = shuffled[:, held:], spec.inner.batch
-        if most is None or most >= train.shape[1]:
-            whole = self.rows(train)
+        whole = self.rows(train) if most is None or most >= train.shape[1] else None
+        order = Order(seeds, train.shape[1], most or train.shape[1], f"episode {episode} batches")
 
-            def inner(step: int) -> Any:
-                return self.at_step(whole, step)
-        else:
-            order = Order(seeds, train.shape[1], most, f"episode {episode} batches")
-
-            def inner(step: int) -> Any:
-                return self.at_step(self.rows(train.gather(1, order.at(step).to(self.device))), step)
+        def inner(step: int) -> Any:
+            batch = self.rows(train.gather(1, order.at(step).to(self.device))) if whole is None else whole
+            return self.at_step(batch, step)
 
         if spec.objective == "train":
             return inner, None
@@ -249,26 +256,21 @@ class InnerTask(ABC):
         state: the weights, `count` of them, then the moments of the optimizer. create_graph: whether the step itself is
         to be differentiated.
         """
-        spec = self.spec
-        weights, moments = state[:count], state[count:]
+        spec, names = self.spec, MOMENTS[self.spec.inner.optimizer]
+        weights = state[:count]
         if not create_graph:
             weights = [weight.detach().requires_grad_() for weight in weights]
         with torch.enable_grad():
             loss = batch.loss(self.outputs(weights, batch))
             gradients = torch.autograd.grad(loss.sum(), weights, create_graph=create_graph)
-        names = MOMENTS[spec.inner.optimizer]
         rate = spec.inner.rate / spec.model.prefactor
         rates = torch.full((len(spec.restarts),), rate, dtype=loss.dtype).to(loss.device)
-        new: list[Tensor] = []
-        new_moments: dict[str, list[Tensor]] = {name: [] for name in names}
+        after = []
         with torch.set_grad_enabled(create_graph):
             for i, (weight, gradient) in enumerate(zip(weights, gradients, strict=True)):
-                memory = {name: moments[j * count + i] for j, name in enumerate(names)}
-                new_weight, memory = descend(spec.inner.optimizer, weight, gradient, memory, step + 1, rates)
-                new.append(new_weight)
-                for name in names:
-                    new_moments[name].append(memory[name])
-        new += [moment for name in names for moment in new_moments[name]]
+                moments = dict(zip(names, state[count + i :: count], strict=False))
+                after.append(descend(spec.inner.optimizer, weight, gradient, moments, step + 1, rates))
+        new = [weight for weight, _ in after] + [moments[name] for name in names for _, moments in after]
         return (new if create_graph else [tensor.detach() for tensor in new]), loss.detach()
 
 
@@ -291,9 +293,6 @@ class TableInnerTask(InnerTask):
         self.count = len(self.inputs)
         self.other = None if spec.objective in ("val", "train") else Rows(runs, spec.objective, device)
 
-    def weights(self) -> list[Tensor]:
-        return [parameter.detach().clone() for _, parameter in self.model.layers.named_parameters()]
-
     def outputs(self, weights: Sequence[Tensor], batch: TableBatch) -> Tensor:
         return functional_call(self.model, dict(zip(self.names, weights, strict=True)), (batch.inputs,))
 
@@ -302,6 +301,7 @@ class TableInnerTask(InnerTask):
 
     def fresh(self, seeds: Sequence[int]) -> None:
         self.model.draw(list(seeds), self.spec.model.scale)
+        self.drawn = [parameter.detach() for parameter in self.model.layers.parameters()]
 
     def score(self, outputs: Tensor, batch: TableBatch) -> Tensor:
         """The accuracy, or what else the task is measured by first."""
@@ -333,10 +333,8 @@ inner_task.register(TableTask, TableInnerTask)
 
 @check_task.register(TableTask)
 def _(task: TableTask, spec: EpisodeSpec) -> None:
-    splits = task.split(spec.task_seed)
     wanted = [*spec.pool, *([] if spec.objective in ("val", "train") else [spec.objective])]
-    if missing := [name for name in wanted if name not in splits]:
-        raise ArgumentError(f"{task.name} has no split {missing[0]!r}; choose one of {', '.join(splits)}")
+    check_splits(task.name, wanted, task.split(spec.task_seed))
     for recipe in (spec.inner, spec.retrain):
         check_run(RunSpec(task, spec.model, recipe, 0, (), spec.task_seed))
 

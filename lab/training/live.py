@@ -70,23 +70,15 @@ class Live:
         fleets = [fleet_of(specs, [tuple(spec.model.parts.values()) for spec in specs]) for specs in self.fleets]
         for number, fleet in enumerate(fleets):
             self._report(number, fleet)
-        while not self._stop.is_set() and min(map(_done, fleets)) < 1:
-            number = min(range(len(fleets)), key=lambda i: _done(fleets[i]))  # the one that is furthest behind
-            self._turn(fleets[number])
+        while not self._stop.is_set() and not all(fleet.over for fleet in fleets):
+            done = [fleet.step / fleet.recipe.last for fleet in fleets]
+            number, end = done.index(min(done)), time.monotonic() + EVERY  # the one that is furthest behind
+
+            def each_step(_: Fleet, end: float = end) -> bool:
+                return not self._stop.is_set() and time.monotonic() < end
+
+            train(fleets[number], each_step)
             self._report(number, fleets[number])
-
-    def _turn(self, fleet: Fleet) -> None:
-        """Train a fleet until it is time to report."""
-        clock = time.monotonic()
-
-        def each_step(_) -> bool:
-            return not self._stop.is_set() and time.monotonic() - clock < EVERY
-
-        train(fleet, each_step)
-
-
-def _done(fleet: Fleet) -> float:
-    return fleet.step / fleet.recipe.last
 
 
 @contextmanager
@@ -201,17 +193,17 @@ def fit(model: nn.Module, task: Task, recipe: AdamTrapezoid, seed: int = 0, spli
     >>> table["step"].tolist(), table["diverged"].any().item()
     ([2, 4], False)
     """
-    import pandas as pd
-
     weights = [weight for weight in model.parameters() if weight.requires_grad]
     device, training = next(model.parameters()).device, model.training
     optimizer = torch.optim.Adam(weights, lr=recipe.rate, betas=recipe.betas)
-    data, evaluation = Data(task.training, device), Data(_first(task.splits[split]), device)
+    measured = task.splits[split]
+    measured = Split(measured.tokens[:EXAMPLES], measured.output[:EXAMPLES])
+    data, evaluation = Data(task.training, device), Data(measured, device)
     whole = evaluation.at(torch.arange(len(evaluation), device=device)[None])
     order = Order([seed], len(data), recipe.batch)
     rows, diverged = [], False
     for step in range(recipe.last):
-        optimizer.param_groups[0]["lr"] = recipe.rate * factor(step, recipe)
+        optimizer.param_groups[0]["lr"] = recipe.rate * factor(recipe, step)
         batch = data.at(order.at(step).to(device))
         loss = batch.loss(_logits(model.train(), batch))
         diverged = not bool(loss.isfinite())
@@ -224,10 +216,6 @@ def fit(model: nn.Module, task: Task, recipe: AdamTrapezoid, seed: int = 0, spli
             rows.append({"seed": seed, "step": step + 1} | _measured(model.eval(), whole, task.metric))
     model.train(training)
     return pd.DataFrame(rows, columns=["seed", "step", "loss", "accuracy"]).assign(diverged=diverged)
-
-
-def _first(split: Split) -> Split:
-    return Split(split.tokens[:EXAMPLES], split.output[:EXAMPLES])
 
 
 def _logits(model: nn.Module, batch: Batch) -> Tensor:

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import singledispatch
 from typing import Any, cast
 
 import torch
 from torch import Tensor, nn
 
-from lab.errors import ArgumentError, check_whole
+from lab.errors import ArgumentError, check_choice, check_whole
 from lab.kinds import batch_key, check, optimizer
-from lab.models.layers import Norm
-from lab.spec import AdamTrapezoid, AdamWCosine, ConstantRate, Fit, RunSpec, replace
+from lab.models.layers import Embedding, Norm
+from lab.spec import AdamTrapezoid, AdamWCosine, ConstantRate, Fit, RunSpec, register, replace
+from lab.spec.recipes import Steps
 
 FLOOR = 0.1  # of the peak rate, where the cosine ends
 EPSILON = 1e-8  # under Adam's and RMSprop's steps, as in torch
@@ -22,37 +24,31 @@ MOMENTS = {"sgd": (), "rmsprop": ("exp_avg_sq",), "adam": ("exp_avg", "exp_avg_s
 RULES, KEEPS = tuple(MOMENTS), ("best", "last")  # what a `ConstantRate` may have
 # Matrices in the reference code of the hypernetwork paper, which lets all matrices decay.
 REFERENCE_DECAYS = ("relative", "query.bias", "key.bias", "value.bias")
-
-
-def factor(step: int, recipe: object) -> float:
-    """Fraction of the peak rate at `step` (counted from 0), by the schedule of this kind of recipe."""
-    return factor_of(recipe, step)
+POLYNOMIAL = (3.4445, -4.7750, 2.0315)  # of Muon, for a singular value s: a s + b s³ + c s⁵
+ROUNDS, SMALL = 5, 1e-7
 
 
 @singledispatch
-def factor_of(recipe: object, step: int) -> float:
-    """As `factor`; each kind of recipe registers its own."""
+def factor(recipe: object, step: int) -> float:
+    """Fraction of the peak rate at `step` (counted from 0), by the schedule of this kind of recipe."""
     return 1.0  # constant
 
 
-@factor_of.register(Fit)
+@factor.register(Fit)
 def _(recipe: Fit, step: int) -> float:
     """A cosine is a trapezoid without its constant part."""
     if recipe.schedule == "constant":
         return 1.0
     cooldown = 1 - recipe.warmup if recipe.schedule == "cosine" else recipe.cooldown
-    return trapezoid(step, replace(recipe, cooldown=cooldown))
+    return trapezoid(replace(recipe, cooldown=cooldown), step)
 
 
-factor_of.register(AdamTrapezoid, lambda recipe, step: trapezoid(step, recipe))
-factor_of.register(AdamWCosine, lambda recipe, step: cosine(step, recipe))
-
-
-def trapezoid(step: int, recipe: AdamTrapezoid | Fit) -> float:
+@factor.register(AdamTrapezoid)
+def trapezoid(recipe: AdamTrapezoid | Fit, step: int) -> float:
     """Linear warm-up, constant, cosine cool-down to zero.
 
     >>> r = AdamTrapezoid(steps=100, rate=1.0, batch=1)
-    >>> [round(trapezoid(s, r), 2) for s in (0, 4, 30, 50, 75, 99)]
+    >>> [round(trapezoid(r, s), 2) for s in (0, 4, 30, 50, 75, 99)]
     [0.2, 1.0, 1.0, 1.0, 0.5, 0.0]
     """
     warm = max(1, round(recipe.warmup * recipe.steps))
@@ -63,12 +59,13 @@ def trapezoid(step: int, recipe: AdamTrapezoid | Fit) -> float:
     return 1.0 if into <= 0 else 0.5 * (1 + math.cos(math.pi * into / cool))
 
 
-def cosine(step: int, recipe: AdamWCosine) -> float:
+@factor.register(AdamWCosine)
+def cosine(recipe: AdamWCosine, step: int) -> float:
     """Linear warm-up from 0, cosine to a tenth. As in the reference code, the cosine ends `warmup` steps before the
     last, and the rate stays at a tenth from there on.
 
     >>> r = AdamWCosine(steps=100, rate=1.0, batch=1, warmup=10)
-    >>> [round(cosine(s, r), 3) for s in (0, 5, 10, 50, 90, 99)]
+    >>> [round(cosine(r, s), 3) for s in (0, 5, 10, 50, 90, 99)]
     [0.0, 0.5, 1.0, 0.55, 0.1, 0.1]
     """
     if step < recipe.warmup:
@@ -87,7 +84,7 @@ def descend(
     >>> descend("sgd", torch.ones(1, 2), torch.tensor([[1.0, 0.0]]), {}, 1, torch.tensor([0.5]))[0]
     tensor([[0.5000, 1.0000]])
     """
-    rates = rates.view(-1, *[1] * (weight.dim() - 1))
+    rates = of_runs(rates, weight)
     if rule == "sgd":
         return weight - rates * gradient, {}
     nothing = torch.zeros_like(weight)
@@ -106,22 +103,38 @@ def _root(square: Tensor) -> Tensor:
     return torch.where(positive, torch.where(positive, square, 1.0).sqrt(), 0.0)
 
 
+def of_runs(values: Tensor, weight: Tensor) -> Tensor:
+    """Values of the runs, (R,), so that they broadcast over a weight (R, …)."""
+    return values.view(-1, *[1] * (weight.dim() - 1))
+
+
 def trainable(model: nn.Module) -> list[nn.Parameter]:
     """The weights of a model, without what stays as it is, such as the knots of a function that was learned before."""
     return [parameter for parameter in model.parameters() if parameter.requires_grad]
 
 
-class Fused(torch.optim.Optimizer):
-    """An optimizer whose moments torch's fused kernel of Adam keeps up, one pass over memory for all weights."""
+class FleetOptimizer(torch.optim.Optimizer):
+    """An optimizer of weights whose leading axis are runs."""
+
+    @property
+    def weights(self) -> list[Tensor]:
+        return self.param_groups[0]["params"]
+
+    def moment(self, weight: Tensor, name: str) -> Tensor:
+        """A moment of a weight; zeros before its first step."""
+        state = self.state[weight]
+        if name not in state:
+            state[name] = torch.zeros_like(weight)
+        return state[name]
+
+
+class Fused(FleetOptimizer):
+    """An optimizer whose moments are those of torch's fused kernel of Adam, one pass over memory for all weights."""
 
     def __init__(self, weights: Sequence[Tensor], betas: tuple[float, float]):
         super().__init__(weights, {"lr": 0.0})
         self.betas = betas
         self.alike: list[list[int]] = []  # known at the first step: a model may be moved before it
-
-    @property
-    def weights(self) -> list[Tensor]:
-        return self.param_groups[0]["params"]
 
     def zero_grad(self, set_to_none: bool = True) -> None:
         """As torch's, without its hooks: they cost as much as a small fleet's loss."""
@@ -129,17 +142,16 @@ class Fused(torch.optim.Optimizer):
             weight.grad = None
 
     def move(self, targets: Sequence[Tensor], rate: float) -> None:
-        """Take in the gradients of the weights, and Adam's step with this rate away from each target."""
+        """Update the moments from the gradients of the weights, and take Adam's step from each target."""
         weights, (one, two) = self.weights, self.betas
         self.alike = self.alike or self._alike()
         for numbers in self.alike:
             used = [n for n in numbers if weights[n].grad is not None]  # torch's Adam leaves out the others, too
-            state = [self._remembered(weights[n]) for n in used]
-            steps = [entry["step"] for entry in state]
+            steps = [self._steps(weights[n]) for n in used]
             torch._foreach_add_(steps, 1)
             tensors = [_real(targets[n]) for n in used]
             gradients = [_real(cast(Tensor, weights[n].grad)) for n in used]
-            means, squares = ([_real(entry[name]) for entry in state] for name in ("exp_avg", "exp_avg_sq"))
+            means, squares = ([_real(self.moment(weights[n], m)) for n in used] for m in ("exp_avg", "exp_avg_sq"))
             rates: Any = {"lr": rate, "beta1": one, "beta2": two, "weight_decay": 0.0, "eps": EPSILON}
             torch._fused_adam_(tensors, gradients, means, squares, [], steps, **rates, amsgrad=False, maximize=False)
 
@@ -150,12 +162,11 @@ class Fused(torch.optim.Optimizer):
             kinds.setdefault((weight.dtype, weight.device), []).append(number)
         return list(kinds.values())
 
-    def _remembered(self, weight: Tensor) -> dict[str, Tensor]:
+    def _steps(self, weight: Tensor) -> Tensor:
         state = self.state[weight]
         if not state:
             state["step"] = torch.zeros((), dtype=torch.float32, device=weight.device)
-            state |= {name: torch.zeros_like(weight) for name in ("exp_avg", "exp_avg_sq")}
-        return state
+        return state["step"]
 
 
 def _real(tensor: Tensor) -> Tensor:
@@ -167,7 +178,7 @@ class Adam(Fused):
     """`torch.optim.Adam`, fused, for runs that share one rate: the same bits with less Python a step."""
 
     def set_rates(self, recipes: Sequence[AdamTrapezoid], step: int) -> None:
-        self.param_groups[0]["lr"] = recipes[0].rate * factor(step, recipes[0])
+        self.param_groups[0]["lr"] = recipes[0].rate * factor(recipes[0], step)
 
     def hold(self, alive: Sequence[bool]) -> None:
         """Nothing to do: without a gradient and moments, weights do not move."""
@@ -177,13 +188,25 @@ class Adam(Fused):
         self.move(self.weights, self.param_groups[0]["lr"])
 
 
-class RunRates(torch.optim.Optimizer):
-    """An optimizer with a rate for each run: `rates` (R,), which is set before each step."""
+class RunRates(FleetOptimizer):
+    """An optimizer with a rate for each run: `rates` (R,), which is set before each step. w ← w - rate · change."""
 
-    rates: list[float]
+    def __init__(self, weights: Sequence[Tensor], runs: int):
+        super().__init__(weights, {})
+        self.rates = [0.0] * runs
+
+    @torch.no_grad()
+    def step(self) -> None:  # type: ignore[override]  # fleets give no closure
+        rates = torch.tensor(self.rates, dtype=torch.float64).to(self.weights[0].real)
+        for weight in self.weights:
+            weight.addcmul_(of_runs(rates, weight), self.change(weight), value=-1)
+
+    def change(self, weight: Tensor) -> Tensor:
+        """What a rate of 1 takes from a weight."""
+        return cast(Tensor, weight.grad)
 
     def set_rates(self, recipes: Sequence[Any], step: int) -> None:
-        self.rates = [recipe.rate * factor(step, recipe) for recipe in recipes]
+        self.rates = [recipe.rate * factor(recipe, step) for recipe in recipes]
 
     def hold(self, alive: Sequence[bool]) -> None:
         self.rates = [rate if lives else 0.0 for rate, lives in zip(self.rates, alive, strict=True)]
@@ -215,36 +238,120 @@ class RunAdamW(RunRates, Fused):
         shrink = 1 - rates * torch.tensor(self.decays, dtype=torch.float64)
         rates, shrink = (values.to(weights[0].real) for values in (rates, shrink))  # (R,), on the device
         for weight, change, decays in zip(weights, self.changes, self.decaying, strict=True):
-            of_run = (-1, *[1] * (weight.dim() - 1))
             if decays:
-                weight.mul_(shrink.view(of_run))
-            weight.addcmul_(rates.view(of_run), change)
+                weight.mul_(of_runs(shrink, weight))
+            weight.addcmul_(of_runs(rates, weight), change)
 
 
 class RunDescent(RunRates):
-    """Gradient descent for weights whose leading axis are runs, each with its rate; scaled: RMSprop.
-
-    `descend` in place, with half the passes over memory. With equal rates it is `torch.optim.SGD`, scaled
-    `torch.optim.RMSprop`, up to rounding. `rates` (R,) is set before each step.
-    """
+    """Gradient descent, scaled: RMSprop; `descend` in place, with half the passes over memory. With equal rates it is
+    `torch.optim.SGD`, scaled `torch.optim.RMSprop`, up to rounding."""
 
     def __init__(self, weights: Sequence[Tensor], runs: int, scaled: bool):
-        super().__init__(weights, {})
-        self.rates, self.scaled = [0.0] * runs, scaled
+        super().__init__(weights, runs)
+        self.scaled = scaled
+
+    def change(self, weight: Tensor) -> Tensor:
+        gradient = cast(Tensor, weight.grad)
+        if not self.scaled:
+            return gradient
+        square = self.moment(weight, "exp_avg_sq").mul_(RMS_MEMORY)
+        square.addcmul_(gradient, gradient, value=1 - RMS_MEMORY)
+        return gradient / square.sqrt().add_(EPSILON)
+
+
+@register
+@dataclass(frozen=True)
+class MuonRecipe(Steps):
+    """Muon (Jordan et al. 2024) for the matrices of the blocks, Adam for all else, as in record 16 of the NanoGPT
+    speedrun: rates are those of the record, for its 1,480 steps of 524,288 tokens. They are constant and then fall to 0
+    in a straight line; there is no warm-up, no decay of weights, and no clipping."""
+
+    steps: int = 1480
+    batch: int = 512  # sequences a step
+    rate: float = 0.05  # of Muon, for the matrices of the blocks
+    embedding_rate: float = 0.6  # the three others are of Adam
+    head_rate: float = 0.008
+    number_rate: float = 0.04  # of numbers that scale skips and streams, norms and biases
+    betas: tuple[float, float] = (0.8, 0.95)  # of Adam
+    momentum: tuple[float, float] = (0.85, 0.95)  # of Muon: at the first step, and from `rising` steps on
+    rising: int = 300
+    cooldown: float = 600 / 1480  # fraction of the steps
+    stop: int | None = None  # leave the schedule after this many steps (None: run it to its end)
+    every: int = 125  # steps between two evaluations
+
+
+class Muon(RunRates):
+    """Momentum after Nesterov, and of it the nearest matrix whose singular values are alike: five steps of a polynomial
+    (Newton-Schulz) bring them to between about 0.7 and 1.2. kinds: by weight, "matrix", or, with Adam, "embedding",
+    "head" or "number"."""
+
+    def __init__(self, weights: Sequence[Tensor], kinds: Sequence[str], recipe: MuonRecipe, runs: int):
+        super().__init__(weights, runs)
+        self.kinds, self.recipe, self.momentum = list(kinds), recipe, recipe.momentum[0]
+
+    def set_rates(self, recipes: Sequence[MuonRecipe], step: int) -> None:
+        """`rates` (R,) are fractions of the recipe's."""
+        recipe = recipes[0]
+        self.rates = [factor(recipe, step)] * len(recipes)
+        first, last = recipe.momentum
+        self.momentum = first + (last - first) * min(1.0, step / max(1, recipe.rising))
 
     @torch.no_grad()
     def step(self) -> None:  # type: ignore[override]  # fleets give no closure
-        weights = self.param_groups[0]["params"]
-        rates = torch.tensor(self.rates, dtype=torch.float64).to(weights[0])
-        for weight in weights:
-            change = weight.grad
-            if self.scaled:
-                state = self.state[weight]
-                if not state:
-                    state["exp_avg_sq"] = torch.zeros_like(weight)
-                square = state["exp_avg_sq"].mul_(RMS_MEMORY).addcmul_(change, change, value=1 - RMS_MEMORY)
-                change = change / square.sqrt().add_(EPSILON)
-            weight.addcmul_(rates.view(-1, *[1] * (weight.dim() - 1)), change, value=-1)
+        recipe = self.recipe
+        peak = {"matrix": recipe.rate, "embedding": recipe.embedding_rate}
+        peak |= {"head": recipe.head_rate, "number": recipe.number_rate}
+        for weight, kind in zip(self.weights, self.kinds, strict=True):
+            rates = peak[kind] * torch.tensor(self.rates, dtype=weight.dtype, device=weight.device)
+            change = self._muon(weight) if kind == "matrix" else self._adam(weight)
+            weight.sub_(of_runs(rates, weight) * change)
+
+    def _muon(self, weight: Tensor) -> Tensor:
+        gradient = cast(Tensor, weight.grad)
+        mean = self.moment(weight, "exp_avg").lerp_(gradient, 1 - self.momentum)
+        inputs, outputs = weight.shape[1:]
+        return orthogonal(gradient.lerp(mean, self.momentum)) * max(1, outputs / inputs) ** 0.5
+
+    def _adam(self, weight: Tensor) -> Tensor:
+        gradient, (one, two) = cast(Tensor, weight.grad), self.recipe.betas
+        step = self.state[weight].setdefault("step", torch.tensor(0.0)).add_(1)
+        count = float(step)
+        mean = self.moment(weight, "exp_avg").lerp_(gradient, 1 - one) / (1 - one**count)
+        square = self.moment(weight, "exp_avg_sq").mul_(two).addcmul_(gradient, gradient, value=1 - two)
+        return mean / ((square / (1 - two**count)).sqrt() + EPSILON)
+
+
+def orthogonal(x: Tensor) -> Tensor:
+    """Matrices (R, m, n) with their singular values brought near 1, R at once. On a GPU it is computed in bfloat16, as
+    in the record.
+
+    >>> found = orthogonal(torch.diag(torch.tensor([1.0, 0.5]))[None])[0]
+    >>> bool((found.diagonal() > 0.6).all() and (found.diagonal() < 1.3).all())
+    True
+    """
+    a, b, c = POLYNOMIAL
+    y = x.bfloat16() if x.is_cuda else x
+    y = y / (y.norm(dim=(1, 2), keepdim=True) + SMALL)
+    tall = y.shape[1] > y.shape[2]
+    y = y.mT if tall else y
+    for _ in range(ROUNDS):
+        square = y @ y.mT
+        y = a * y + (b * square + c * square @ square) @ y
+    return (y.mT if tall else y).to(x.dtype)
+
+
+def kinds_of(model: nn.Module) -> list[str]:
+    """What each of a model's trainable weights is to Muon, in their order."""
+    tables = {id(p) for module in model.modules() if isinstance(module, Embedding) for p in module.parameters()}
+    kinds = []
+    for name, weight in model.named_parameters():
+        if weight.requires_grad:
+            inside = weight.dim() == 3 and name.startswith("blocks.") and name.endswith("weight")
+            kind = "matrix" if inside and min(weight.shape[1:]) > 1 else "number"
+            head = name.startswith(("unembedding", "head"))
+            kinds.append("embedding" if id(weight) in tables else "head" if head and weight.dim() == 3 else kind)
+    return kinds
 
 
 optimizer.register(AdamTrapezoid, lambda recipe, recipes, model: Adam(trainable(model), recipe.betas))
@@ -270,8 +377,7 @@ batch_key.register(ConstantRate, lambda recipe, spec: replace(recipe, rate=0.0))
 
 @check.register(ConstantRate)
 def _(recipe: ConstantRate, spec: RunSpec) -> None:
-    if recipe.optimizer not in RULES:
-        raise ArgumentError(f"unknown optimizer {recipe.optimizer!r}; known: {', '.join(RULES)}")
+    check_choice("optimizer", recipe.optimizer, RULES)
     if recipe.keep not in KEEPS:
         raise ArgumentError(f"keep={recipe.keep!r}; give {' or '.join(KEEPS)}")
     check_whole("average", recipe.average)
@@ -289,3 +395,20 @@ def decaying(model: nn.Module, tables: bool = False) -> list[bool]:
             exempt = id(parameter) in norms or name.rpartition(".")[2] in ("bias", "relative")
             flags.append(not exempt or (tables and name.endswith(REFERENCE_DECAYS)))
     return flags
+
+
+@optimizer.register(MuonRecipe)
+def _(recipe: MuonRecipe, recipes: Sequence[MuonRecipe], model: nn.Module) -> Muon:
+    return Muon(trainable(model), kinds_of(model), recipe, len(recipes))
+
+
+@factor.register(MuonRecipe)
+def _(recipe: MuonRecipe, step: int) -> float:
+    """Constant, then in a straight line to 0."""
+    return min(1.0, (recipe.steps - step) / max(1, round(recipe.cooldown * recipe.steps)))
+
+
+@check.register(MuonRecipe)
+def _(recipe: MuonRecipe, spec: RunSpec) -> None:
+    if not 0 <= recipe.cooldown <= 1:
+        raise ArgumentError(f"cooldown={recipe.cooldown}: give a fraction of the steps, 0 to 1")

@@ -1,4 +1,4 @@
-"""Rows of tables for R runs: what perceptrons train on and are measured by."""
+"""Data of tables for R runs: batches of rows, and the evaluation."""
 
 from __future__ import annotations
 
@@ -9,11 +9,10 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from lab.errors import ArgumentError
 from lab.kinds import Sizes, batch_key, check, sizes, training_data
 from lab.spec import RunSpec
 from lab.tasks.table import TableTask
-from lab.training.sequences import Order
+from lab.training.sequences import Order, check_splits, followed
 
 CHUNK = 2**22  # values of a hidden layer that an evaluation has in memory at once, all runs together
 STACKED = 2**20  # numbers in a table up to which runs on different tables train side by side, each with a copy
@@ -54,14 +53,12 @@ class Rows:
         if isinstance(index, slice):
             inputs, targets = self.inputs[:, index], self.targets[:, index]
             return TableBatch(self.task, inputs.expand(self.runs, -1, -1), targets.expand(self.runs, -1))
-        table = torch.zeros(len(index), 1, dtype=torch.int64, device=index.device)
-        if len(self.inputs) > 1:
-            table = torch.arange(len(index), device=index.device)[:, None]
+        table = torch.arange(len(index), device=index.device)[:, None] if len(self.inputs) > 1 else 0
         return TableBatch(self.task, self.inputs[table, index], self.targets[table, index])
 
 
 class TableData:
-    """What runs on tables train on and are measured by: `train`, and the splits that are followed."""
+    """Batches of the split `train`, and the evaluation on the splits that are followed."""
 
     def __init__(self, task: TableTask, specs: Sequence[RunSpec], device: torch.device):
         recipe, model = specs[0].recipe, specs[0].model
@@ -96,11 +93,6 @@ class TableData:
         return scores
 
 
-def followed(spec: RunSpec) -> list[str]:
-    """The splits that are measured: those asked for, and those that decide what is kept."""
-    return list(dict.fromkeys([*spec.evaluate, *spec.recipe.watched]))
-
-
 def held_rows(count: int, share: float) -> int:
     """How many of `count` rows a search holds out of the training of its models: that share, but one row at least, and
     not the last one.
@@ -131,7 +123,4 @@ def _(task: TableTask, spec: RunSpec) -> tuple:
 
 @check.register(TableTask)
 def _(task: TableTask, spec: RunSpec) -> None:
-    splits = task.split(spec.task_seed)
-    for name in followed(spec):
-        if name not in splits:
-            raise ArgumentError(f"{task.name} has no split {name!r}; choose one of {', '.join(splits)}")
+    check_splits(task.name, followed(spec), task.split(spec.task_seed))

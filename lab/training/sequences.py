@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -62,7 +62,8 @@ class Data:
 class Order:
     """The order of examples of R runs: each run shuffles anew every epoch, from its own seed.
 
-    The batch of a step does not depend on the steps before it, so a resumed run sees what it would have seen.
+    The batch of a step does not depend on the steps before it, so a resumed run has the batches of an uninterrupted
+    one.
     """
 
     def __init__(self, seeds: Sequence[int], examples: int, batch: int, purpose: str = "batches"):
@@ -83,7 +84,7 @@ class Order:
 
 
 class SequenceData:
-    """What runs on token sequences train on and are measured by: a task's data, and the order of each run."""
+    """Batches of token sequences, in the order of each run, and the evaluation."""
 
     metric_signs = {"accuracy": 1}
 
@@ -91,9 +92,8 @@ class SequenceData:
         spec, self.device, self.runs = specs[0], device, len(specs)
         self.task = task_of(task, spec.task_seed)
         self.training = Data(self.task.training, device)
-        followed = dict.fromkeys([*spec.evaluate, *spec.recipe.watched])
-        self.evaluation = {name: Data(self.task.splits[name], device) for name in followed}
-        self.columns = [f"accuracy_{split}" for split in followed]
+        self.evaluation = {name: Data(self.task.splits[name], device) for name in followed(spec)}
+        self.columns = [f"accuracy_{split}" for split in self.evaluation]
         self.order = Order([s.seed for s in specs], len(self.training), batch_size(spec))
 
     def at(self, step: int) -> Batch:
@@ -133,6 +133,17 @@ class SequenceData:
         return right / total
 
 
+def followed(spec: RunSpec) -> list[str]:
+    """The splits that are evaluated: those asked for, and those that decide which weights are kept."""
+    return list(dict.fromkeys([*spec.evaluate, *spec.recipe.watched]))
+
+
+def check_splits(task: str, wanted: Iterable[str], known: Collection[str]) -> None:
+    """ArgumentError where the task of this name lacks a split that is wanted."""
+    if missing := [name for name in wanted if name not in known]:
+        raise ArgumentError(f"{task} has no split {missing[0]!r}; choose one of {', '.join(known)}")
+
+
 def task_of(task: str | OwnTask, seed: int = 0) -> Task:
     """The task that a spec names: one of the lab's, or one that the user has made."""
     return tasks.load(task, seed) if isinstance(task, str) else object_of(task)
@@ -159,7 +170,4 @@ def _(task: str | OwnTask, spec: RunSpec) -> tuple:
 @check.register(str)
 @check.register(OwnTask)
 def _(task: str | OwnTask, spec: RunSpec) -> None:
-    splits = task_of(task, spec.task_seed).splits
-    for name in (*spec.evaluate, *spec.recipe.watched):
-        if name not in splits:
-            raise ArgumentError(f"{spec.task_name} has no split {name!r}; choose one of {', '.join(splits)}")
+    check_splits(spec.task_name, followed(spec), task_of(task, spec.task_seed).splits)

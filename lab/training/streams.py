@@ -1,9 +1,10 @@
-"""Batches that are made as they are needed, dropout, and scores: what runs on stream tasks train on."""
+"""Data of stream tasks, whose examples are made as they are needed: batches, dropout, and the evaluation."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import groupby
 
 import numpy as np
 import torch
@@ -14,6 +15,7 @@ from lab.kinds import Sizes, batch_key, check, sizes, training_data
 from lab.seeds import stream
 from lab.spec import RunSpec
 from lab.tasks.stream import BLOCK, Examples, Stream, StreamTask, known
+from lab.training.sequences import followed
 
 CHUNK = 256  # examples of an evaluation that are in memory at once, a run
 
@@ -38,8 +40,8 @@ class StreamBatch:
 class StreamData:
     """Examples of each run, from its own task and seed.
 
-    A batch and its dropout depend on task, seed and step alone, so a resumed run sees what it would have seen. Every
-    evaluation is on the same examples of a split.
+    A batch and its dropout depend on task, seed and step alone, so a resumed run has the batches of an uninterrupted
+    one. Every evaluation is on the same examples of a split.
     """
 
     columns = ()  # what a task is scored by is known when it is first scored
@@ -47,7 +49,7 @@ class StreamData:
     def __init__(self, task: StreamTask, specs: Sequence[RunSpec], device: torch.device):
         self.specs, self.device, self.task = list(specs), device, task  # loss and scores are alike in a fleet
         recipe, model = specs[0].recipe, specs[0].model
-        self.splits, self.examples = dict.fromkeys([*specs[0].evaluate, *recipe.watched]), recipe.examples
+        self.splits, self.examples = followed(specs[0]), recipe.examples
         self.training = self._streams("train", recipe.batch)
         self.metric_signs = self.task.metric_signs
         seeds, rate = [spec.seed for spec in specs], getattr(model, "dropout", 0.0)
@@ -67,25 +69,20 @@ class StreamData:
         """<score>_<split> (R,), for every split that is followed and every score of the task."""
         scores = {}
         for split in self.splits:
-            size, left = min(CHUNK, -(-self.examples // BLOCK)), self.examples  # no draw for nothing
+            size = min(CHUNK, -(-self.examples // BLOCK))  # no draw for nothing
             sums: dict[str, Tensor] = {}
-            streams, number = self._streams(split, size), 0
-            while left > 0:
-                part = _cut(_side_by_side(streams, number), min(size, left))
+            streams = self._streams(split, size)
+            for number, start in enumerate(range(0, self.examples, size)):
+                part = _cut(_side_by_side(streams, number), min(size, self.examples - start))
                 new = self.task.statistics(model(part.inputs), part.targets, part)
                 sums = {name: value + sums.get(name, 0.0) for name, value in new.items()}
-                left, number = left - size, number + 1
             for name, value in self.task.summary(sums).items():
                 scores[f"{name}_{split}"] = value.cpu().double().numpy()
         return scores
 
     def _streams(self, split: str, batch: int, purpose: str = "batches") -> list[Stream]:
         """One a task, in the order of the runs: runs of one task that stand together are drawn together."""
-        groups: list[tuple[StreamTask, list[int]]] = []
-        for spec in self.specs:
-            if not groups or groups[-1][0] != spec.task:
-                groups.append((spec.task, []))
-            groups[-1][1].append(spec.seed)
+        groups = [(task, [spec.seed for spec in same]) for task, same in groupby(self.specs, lambda spec: spec.task)]
         return [Stream(task, seeds, batch, split, self.device, purpose) for task, seeds in groups]
 
 
@@ -107,12 +104,11 @@ class Dropout:
         number, within = divmod(step, BLOCK)
         if number != self._number:
             self._number = number
-            self._block = torch.stack([self._draw(seed, number) for seed in self.seeds])
+            seeds = [stream(seed, f"dropout {number}") for seed in self.seeds]
+            generators = [torch.Generator(self.device).manual_seed(seed) for seed in seeds]
+            rows = [torch.rand(BLOCK, *self.shape, generator=g, device=self.device) >= self.rate for g in generators]
+            self._block = torch.stack(rows)
         return self._block[:, within] / (1 - self.rate)
-
-    def _draw(self, seed: int, number: int) -> Tensor:
-        generator = torch.Generator(self.device).manual_seed(stream(seed, f"dropout {number}"))
-        return torch.rand(BLOCK, *self.shape, generator=generator, device=self.device) >= self.rate
 
 
 def _side_by_side(streams: Sequence[Stream], number: int) -> Examples:
@@ -144,7 +140,7 @@ def _(task: StreamTask, spec: RunSpec) -> tuple:
 
 @check.register(StreamTask)
 def _(task: StreamTask, spec: RunSpec) -> None:
-    for name in (*spec.evaluate, *spec.recipe.watched):
+    for name in followed(spec):
         known(task, name)
     if spec.recipe.batch is None:
         raise ArgumentError(f"batch=None: the task {task.name} makes examples as they are needed; give their number")

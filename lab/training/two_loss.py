@@ -2,8 +2,8 @@
 
 M models with seeds of their own share the spline(s). Each step, at the same point: the weights of each model follow the
 loss on that model's own batch of `train`, the shared knots follow the sum over models of the loss on one batch of
-`search`, data that the weights never see. So the function cannot lean on particular weights. `Shared` searches one
-function for several tasks at once; `lab.training.table_search` has the same for perceptrons on tables.
+`search`, which the weights are not trained on. So the function cannot lean on particular weights. `Shared` searches one
+function for several tasks at once, `TableSearch` the functions of perceptrons on a table.
 """
 
 from __future__ import annotations
@@ -15,42 +15,42 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from lab.errors import ArgumentError
+from lab.errors import ArgumentError, check_choice, check_whole
 from lab.kinds import Batch, check_run
-from lab.nonlinearity.functions import named
+from lab.models.mlp import MLP, InputFunctions
 from lab.nonlinearity.spline import Spline
+from lab.seeds import stream
 from lab.spec import (
+    ConstantRate,
     Knots,
     KnotTable,
     Learned,
-    ModuleSearch,
+    Perceptron,
     Resolved,
     RunSpec,
-    SearchSpec,
     Shaped,
     SharedSearch,
     TwoLossSpec,
     replace,
 )
 from lab.training.fleet import Fleet, History
-from lab.training.optimizers import factor
+from lab.training.inner_task import STARTS, as_parts, check_learn, learned_names, learns, start_values, with_identities
+from lab.training.optimizers import RunRates, factor
+from lab.training.rows import TableBatch, held_rows
+from lab.training.sequences import Order, check_splits
 
-# Where a search starts. Attention: at zero every kernel value is zero, and so is its gradient.
-START = {"mlp": 0.0, "attention": 1.0}  # all others: 0
+ATTENTION_START = 1.0  # at zero every kernel value is zero, and so is its gradient
 
 
 class Search(Fleet):
     """A fleet of M models around shared, learnable splines.
 
-    given: values of the non-linearity that is not searched for, where `spec` names it as learned before.
+    given: values of the non-linearities that are not searched for, where `spec` names them as learned before.
     """
 
-    def __init__(
-        self,
-        spec: SearchSpec | TwoLossSpec | ModuleSearch,
-        device: str = "cpu",
-        given: Mapping[str, Resolved] | None = None,
-    ):
+    spec: Any  # a SearchSpec; others have classes of their own
+
+    def __init__(self, spec: Any, device: str = "cpu", given: Mapping[str, Resolved] | None = None):
         self.spec = spec
         super().__init__(*self.runs(given or {}), device)
         self.splines = self.learned()
@@ -81,20 +81,24 @@ class Search(Fleet):
 
     def runs(self, given: Mapping[str, Resolved]) -> tuple[list[RunSpec], list[tuple[Resolved, ...]]]:
         """The models as runs, and their non-linearities, those that are searched for at their start."""
-        spec = cast(SearchSpec, self.spec)
-        known = tuple(spec.model.parts)
+        model, recipe = self.start(given)
+        spec = replace(self.spec, model=model, recipe=recipe)
+        parts = cast(tuple[Resolved, ...], tuple(model.parts.values()))
+        return [run_of(spec, seed) for seed in self.seeds], [parts] * spec.models
+
+    def start(self, given: Mapping[str, Resolved]) -> tuple[Any, Any]:
+        """The model with the functions from which the search starts, and the recipe of its weights."""
+        spec, known = self.spec, tuple(self.spec.model.parts)
         if not spec.learn or not set(spec.learn) <= set(known):
             words = " or ".join([*known, "both"][: len(known) + (len(known) > 1)])
             words = words or "this model has no non-linearity of the lab's"
             raise ArgumentError(f"learn={spec.learn}: name what to search for: {words}")
-        start: dict[str, Any] = {part: _start(spec, part) for part in spec.learn}
-        model = replace(spec.model, **{**given, **start})
-        # nothing is evaluated: a search is followed by its own search loss
-        runs = [RunSpec(spec.task, model, spec.recipe, seed, (), spec.task_seed) for seed in self.seeds]
-        return runs, [cast(tuple[Resolved, ...], tuple(model.parts.values()))] * spec.models
+        attention = Knots(spec.low, spec.high, (ATTENTION_START,) * spec.knots)
+        start = {part: attention if part == "attention" else start_of(spec) for part in spec.learn}
+        return replace(spec.model, **{**given, **start}), spec.recipe
 
     def learned(self) -> dict[str, Spline]:
-        return {part: cast(Spline, self.parts[part]) for part in cast(SearchSpec, self.spec).learn}
+        return {part: cast(Spline, self.parts[part]) for part in self.spec.learn}
 
     def divide(self) -> None:
         """Weights train on `train` alone from here on; `search_batch` gives what the knots follow, by step: the same
@@ -103,37 +107,44 @@ class Search(Fleet):
 
     def set_rates(self, step: int) -> None:
         super().set_rates(step)
-        self.knot_optimizer.param_groups[0]["lr"] = self.spec.spline_rate * factor(step, self.recipe)
+        self.knot_optimizer.param_groups[0]["lr"] = self.spec.spline_rate * factor(self.recipe, step)
 
-    def advance(self, step: int) -> None:
-        self.set_rates(step)
+    def advance(self) -> None:
+        self.set_rates(self.step)
         self.knot_optimizer.zero_grad()
-        losses = self.gradients(step)
+        losses = self.gradients(self.step)
         self.freeze()
         self.optimizer.step()
         self.knot_optimizer.step()
-        self.note(step, *losses)
+        self.note(*losses)
 
     def gradients(self, step: int) -> tuple[Tensor, Tensor]:
         """Of the weights, from `train`, and of the knots, from `search`, to which they are added, both at the same
         weights and knots; the two losses, (M,) each."""
         batch = self.batch(step)  # D¹ … Dᴹ
-        _differentiate(weights=self.weights, knots=self.knots, which="weights")
+        self._differentiate(weights=True)
         weight_loss = batch.loss(batch.outputs(self.model))
         self.optimizer.zero_grad()
         self.watch(weight_loss, step).backward()
 
         batch = self.search_batch(step)  # D⁰
-        _differentiate(weights=self.weights, knots=self.knots, which="knots")
+        self._differentiate(weights=False)
         search_loss = batch.loss(batch.outputs(self.model))
         self.watch(search_loss, step).backward()
         return weight_loss, search_loss
 
-    def note(self, step: int, weight_loss: Tensor, search_loss: Tensor) -> None:
-        self.history.add(weight_loss)
+    def _differentiate(self, weights: bool) -> None:
+        """Ask autograd for the gradient of the weights, or of the knots: both would take twice the time."""
+        for weight in self.weights:
+            weight.requires_grad_(weights)
+        for knots in self.knots:
+            knots.requires_grad_(not weights)
+
+    def note(self, weight_loss: Tensor, search_loss: Tensor) -> None:
+        """Record the two losses of a step that was taken."""
+        self.note_step(weight_loss)
         self.search_loss.append(float(search_loss.detach()[self.alive].mean()))  # NaN when none is left
-        self.step = step + 1
-        if self.step % self.recipe.every == 0 or self.step == self.recipe.last:
+        if self.step % self.recipe.every == 0 or self.over:
             self.history.close(self.step, {})
 
     @torch.no_grad()
@@ -171,31 +182,19 @@ class Search(Fleet):
         return {part: Knots(s.low, s.high, tuple(s.values.detach().cpu().tolist())) for part, s in self.splines.items()}
 
 
-def _start(spec: SearchSpec, part: str) -> Knots:
-    values: tuple[float, ...] = (START.get(part, 0.0),) * spec.knots
-    if part != "attention" and spec.start != "zero":
-        values = tuple(named(spec.start)(torch.linspace(spec.low, spec.high, spec.knots)).tolist())
-    return Knots(spec.low, spec.high, values)
+def run_of(spec: Any, seed: int = 0) -> RunSpec:
+    """A model of a search as a run; nothing is evaluated, since a search is followed by its own search loss."""
+    return RunSpec(spec.task, spec.model, spec.recipe, seed, (), spec.task_seed)
 
 
-def search(state: Any, report: Callable[[Any], bool] | None = None) -> Any:
-    """Run a `Search` or `Shared` from where it stands to its end (Algorithm 1's loop)."""
-    for step in range(state.step, state.recipe.last):
-        state.advance(step)
-        if report is not None and not report(state):
-            break
-    return state
-
-
-def _differentiate(weights: Sequence[Tensor], knots: Sequence[Tensor], which: str) -> None:
-    """Ask autograd for one of the two gradients only: the other would cost time and be thrown away."""
-    for tensors, wanted in ((weights, which == "weights"), (knots, which == "knots")):
-        for tensor in tensors:
-            tensor.requires_grad_(wanted)
+def start_of(spec: Any) -> Knots:
+    """The function from which a search starts."""
+    (values,) = start_values(spec.start, spec.seed, spec.knots, 1, spec.low, spec.high).tolist()
+    return Knots(spec.low, spec.high, tuple(values))
 
 
 class Shared:
-    """A search a task, around the same splines. What a loop and a store ask for is as in `Search`."""
+    """A search a task, around the same splines. Methods as in `Search`."""
 
     learns = staticmethod(Search.learns)
 
@@ -217,11 +216,6 @@ class Shared:
         self.history, self.step = History(spec.models), 0
         self.search_loss: list[float] = []
 
-    @property
-    def over(self) -> bool:
-        """Whether all steps are taken."""
-        return self.step >= self.recipe.last
-
     @staticmethod
     def check(spec: SharedSearch) -> None:
         if not spec.searches:
@@ -242,37 +236,41 @@ class Shared:
             for part, known in search.model.parts.items():
                 if part not in search.learn and isinstance(known, (Learned, Shaped)):
                     raise ArgumentError(f"{part} of {search.task_name} is learned by another search; give its values")
-            check_run(RunSpec(search.task, search.model, search.recipe, 0, (), search.task_seed))
+            check_run(run_of(search))
 
     @staticmethod
     def description(spec: SharedSearch) -> str:
         return f"search one {' + '.join(spec.learn)}"
 
     @property
+    def over(self) -> bool:
+        """Whether all steps are taken."""
+        return self.step >= self.recipe.last
+
+    @property
     def died(self) -> np.ndarray:
         """By model, task after task: the step at which its loss was no longer finite, or -1."""
         return np.concatenate([member.died for member in self.members])
 
-    def advance(self, step: int) -> None:
+    def advance(self) -> None:
         for member in self.members[::-1]:  # the rate of the knots is the first one's
-            member.set_rates(step)
+            member.set_rates(self.step)
         self.members[0].knot_optimizer.zero_grad()
-        losses = [member.gradients(step) for member in self.members]
+        losses = [member.gradients(self.step) for member in self.members]
         for member, pair in zip(self.members, losses, strict=True):
             member.freeze()
             member.optimizer.step()
-            member.note(step, *pair)
+            member.note(*pair)
         self.members[0].knot_optimizer.step()
         self.history.add(torch.cat([weights.detach() for weights, _ in losses]))
         self.search_loss.append(float(np.nanmean([member.search_loss[-1] for member in self.members])))
-        self.step = step + 1
+        self.step += 1
         if self.step % self.recipe.every == 0 or self.over:
             self.history.close(self.step, {})
 
     def state(self) -> dict[str, Tensor]:
-        tensors = {"step": torch.tensor(self.step)} | self.history.pending()
+        tensors = {"step": torch.tensor(self.step)} | self.history.state()
         tensors["search_loss"] = torch.tensor(self.search_loss, dtype=torch.float64)
-        tensors |= {f"history.{name}": torch.from_numpy(array) for name, array in self.history.arrays().items()}
         for number, member in enumerate(self.members):
             member_state = {name: t for name, t in member.state().items() if not number or not name.startswith("knot")}
             tensors |= {f"task {number}.{name}": tensor for name, tensor in member_state.items()}
@@ -296,3 +294,94 @@ class Shared:
 
     def beyond_of(self, runs: Sequence[int]) -> dict[str, float]:
         return {}
+
+
+class TableSearch(Search):
+    """M perceptrons on a table around shared, learnable functions: a cheaper search than the episodes of the simplicity
+    paper, for its models."""
+
+    spec: TwoLossSpec
+    model: MLP
+    optimizer: RunRates
+
+    @staticmethod
+    def check(spec: TwoLossSpec) -> None:
+        check_learn(spec.learn, spec.model.layers)
+        check_choice("start", spec.start, STARTS)
+        check_whole("models", spec.models)
+        check_whole("knots", spec.knots, 2)
+        if not 0 < spec.held_out < 1:
+            raise ArgumentError(f"held_out={spec.held_out}: give a fraction between 0 and 1")
+        check_splits(spec.task.name, spec.pool, spec.task.split(spec.task_seed))
+        check_run(run_of(replace(spec, recipe=without_evaluations(spec.recipe))))
+
+    learns = staticmethod(learns)
+
+    @staticmethod
+    def description(spec: TwoLossSpec) -> str:
+        return "search by two losses"
+
+    def start(self, given: Mapping[str, Resolved]) -> tuple[Perceptron, ConstantRate]:
+        spec = self.spec
+        self.check(spec)
+        names = learned_names(spec.learn, spec.model.layers)
+        count = spec.task.inputs if spec.learn == "inputs" else len(names)
+        values = start_values(spec.start, spec.seed, spec.knots, count, spec.low, spec.high)
+        model = with_identities(spec.model, spec.learn)
+        model = model.having(model.parts | dict(given) | as_parts(names, values, spec.low, spec.high))
+        return model, without_evaluations(spec.recipe)
+
+    def learned(self) -> dict[str, Spline]:
+        functions: dict[str, Spline] = {}
+        for name in learned_names(self.spec.learn, self.spec.model.layers):
+            part = self.model.inputs if name == "inputs" else self.model.function(int(name[3:] or 0))
+            functions[name] = part.phi if isinstance(part, InputFunctions) else cast(Spline, part)
+        return functions
+
+    def divide(self) -> None:
+        """The rows of the pool in an order of the search's seed: the first are for the knots, the rest for weights."""
+        spec = self.spec
+        splits = spec.task.split(spec.task_seed)
+        inputs, targets = (
+            torch.cat([getattr(splits[name], part) for name in spec.pool]).to(self.device)
+            for part in ("inputs", "targets")
+        )
+        generator = torch.Generator().manual_seed(stream(spec.seed, "search rows"))
+        order = torch.randperm(len(inputs), generator=generator).to(self.device)
+        inputs, targets = inputs[order], targets[order]
+        held = held_rows(len(inputs), spec.held_out)
+        self.weight_batch = self._batches(inputs[held:], targets[held:], self.seeds, "batches")
+        self.search_batch = self._batches(inputs[:held], targets[:held], [spec.seed], "search batches")
+        del self.data  # nothing is evaluated
+
+    def batch(self, step: int) -> TableBatch:
+        return self.weight_batch(step)
+
+    def _batches(
+        self, inputs: Tensor, targets: Tensor, seeds: Sequence[int], purpose: str
+    ) -> Callable[[int], TableBatch]:
+        """Batches of these rows by step, in an order of each model's seed; of one seed, the same for all models."""
+        task, models, size = self.spec.task, self.spec.models, self.spec.recipe.batch
+        order = None if size is None or size >= len(inputs) else Order(seeds, len(inputs), size, purpose)
+
+        def batch(step: int) -> TableBatch:
+            index = torch.arange(len(inputs))[None] if order is None else order.at(step)
+            index = index.to(self.device).expand(models, -1)
+            return TableBatch(task, inputs[index], targets[index])
+
+        return batch
+
+    def set_rates(self, step: int) -> None:
+        """Constant, that of the weights divided by the prefactor (App. E.4)."""
+        self.optimizer.rates = [self.recipe.rate / self.spec.model.prefactor] * self.spec.models
+        self.knot_optimizer.param_groups[0]["lr"] = self.spec.spline_rate
+
+    def functions(self) -> dict[str, Knots | KnotTable]:
+        of_parts = [spline.values.detach() for spline in self.splines.values()]
+        values = of_parts[0] if self.spec.learn == "inputs" else torch.stack(of_parts)
+        return as_parts(list(self.splines), values, self.spec.low, self.spec.high)
+
+
+def without_evaluations(recipe: ConstantRate) -> ConstantRate:
+    """The recipe of weights that are trained for a search."""
+    return replace(recipe, keep="last", patience=None, trajectory=None)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -28,10 +28,11 @@ from lab.probes.calling import Slice1D, Slice2D
 from lab.probes.codes import Codes
 from lab.probes.complexity import Complexity
 from lab.probes.cost import Cost
-from lab.probes.decoding import Decoding
+from lab.probes.decoding import Contrast, Decoding
 from lab.probes.embedding import CodeSimilarity, Embedding, embed
 from lab.probes.landscape import Landscape
-from lab.probes.profile import Portrait, Profile, profile
+from lab.probes.language import MinimalPairs, TokenLosses
+from lab.probes.profile import Portrait, Profile, Received, profile
 from lab.run import Run, Runs
 from lab.search_results import LearnedFunctions
 
@@ -44,7 +45,7 @@ NEAR = 5.0  # a function without a range of its own is drawn on [-5, 5]
 KINDS = (
     "a function or its name, what lab.search, lab.train or lab.compare returned, runs by name in a dictionary, or what "
     "a probe did: a landscape, a slice, a total variation, latent codes, an embedding, a decoding, a similarity of "
-    "codes, a cost, a portrait"
+    "codes, a contrast, a cost, a portrait, losses of tokens, minimal pairs, the inputs of a function"
 )
 
 
@@ -217,6 +218,34 @@ def _portrait(result: Portrait) -> go.Figure:
     return figure
 
 
+def _columns(names: Sequence[str], heights: Mapping[str, Sequence[float] | np.ndarray], x: str, y: str) -> go.Figure:
+    """Bars beside each other: by the name of a series a height for each of the names."""
+    figure = go.Figure([go.Bar(x=np.arange(len(names)), y=values, name=name) for name, values in heights.items()])
+    figure.update_layout(template=TEMPLATE, height=320, showlegend=len(heights) > 1, bargap=0.15)
+    figure.update_traces(customdata=list(names), hovertemplate="%{customdata}: %{y:.3g}<extra></extra>")
+    figure.update_xaxes(title_text=x, tickvals=np.arange(len(names)), ticktext=list(names), tickangle=-45)
+    return figure.update_yaxes(title_text=y)
+
+
+def _contrast(result: Contrast) -> go.Figure:
+    shares = {"A": 100 * result.share_a, "B": 100 * result.share_b}
+    words = f"trait; a decoder tells A from B in {100 * float(result.decoding.accuracy.value):.0f} % of examples"
+    return _columns([str(trait) for trait in range(len(result.share_a))], shares, words, "examples with it (%)")
+
+
+def _pairs(result: MinimalPairs) -> go.Figure:
+    accuracy = {"accuracy": [100 * float(right.mean()) for right in result.paradigms.values()]}
+    title = f"paradigm; mean of the year {100 * float(result.mean.mean()):.1f} %"
+    return _columns(list(result.paradigms), accuracy, title, "right pairs (%)")
+
+
+def _received(result: Received) -> go.Figure:
+    figure = go.Figure(go.Bar(x=result.x, y=100 * result.share, marker={"color": GREY}))
+    figure.update_layout(template=TEMPLATE, height=300, bargap=0)
+    figure.update_xaxes(title_text=f"input of the function: {result.source}")
+    return figure.update_yaxes(title_text="share of inputs (%)")
+
+
 def bars_frame() -> go.Figure:
     """Bars of a decoder's scores, without scores."""
     figure = go.Figure()
@@ -285,6 +314,10 @@ PICTURES: dict[type, Callable[[Any], go.Figure]] = {
     Slice2D: _planes,
     Complexity: _paths,
     Decoding: _bars,
+    Contrast: _contrast,
+    MinimalPairs: _pairs,
+    TokenLosses: lambda result: _columns(result.pieces, {"loss": result.nats}, "token", "loss (nats)"),
+    Received: _received,
     CodeSimilarity: _similarity,
     Cost: draw_costs,
     Portrait: _portrait,

@@ -80,7 +80,7 @@ def test_an_encoder_decoder_names_its_attentions():
 
 
 def test_what_it_cannot_tell_is_refused():
-    with pytest.raises(ArgumentError, match="after normalization only"):
+    with pytest.raises(ArgumentError, match="tells no scores before normalization"):
         probes.latent_codes(gpt2(), words(), normalized=False)
     with pytest.raises(ArgumentError, match="no run axis"):
         probes.latent_codes(gpt2(), words(), run=1)

@@ -7,7 +7,8 @@ import torch
 from lab.errors import ArgumentError
 from lab.spec import ConstantRate, EpisodeSpec, Knots, KnotTable, Perceptron, Restart, replace
 from lab.tasks import Operation
-from lab.training.episodes import Episodes, best, check, search
+from lab.training.episodes import Episodes, best, check
+from lab.training.fleet import train
 from tests.training.making import Wave, same, through_a_file
 
 SUM = Operation("a+b", modulus=5)
@@ -131,22 +132,22 @@ MIXED = (Restart(0, 0.05, 9, 2, "noise"), Restart(1, 0.1, 7, 5, "relu"), Restart
 def test_a_restart_alone_and_in_company_agree_wherever_it_stands(learn):
     """So permuting restarts permutes results."""
     settings = {"learn": learn, "model": Perceptron(layers=2, width=6, phi="relu")}
-    together = search(made(restarts=MIXED[::-1], **settings)).functions()
+    together = train(made(restarts=MIXED[::-1], **settings)).functions()
     for number, restart in enumerate(MIXED):
-        alone = search(made(restarts=(restart,), **settings)).functions()[0]
+        alone = train(made(restarts=(restart,), **settings)).functions()[0]
         for name, part in together[2 - number].items():
             np.testing.assert_allclose(part.values, alone[name].values, rtol=1e-7, atol=1e-10)
 
 
 def test_a_resumed_search_ends_with_the_same_bits():
     settings = {"wide": False, "restarts": MIXED, "patience": 3, "inner": replace(INNER, batch=6)}
-    whole = search(made(**settings))
-    half = search(made(**settings), until(2))
+    whole = train(made(**settings))
+    half = train(made(**settings), until(2))
     assert half.episode == 2
     resumed = made(**settings)
     resumed.restore(through_a_file(half.state()))
     assert same(resumed.state(), half.state())
-    assert same(search(resumed).state(), whole.state())
+    assert same(train(resumed).state(), whole.state())
     assert resumed.functions() == whole.functions() and whole.episode == 6
 
 
@@ -156,15 +157,15 @@ def test_a_search_learns_what_lowers_the_loss_on_rows_it_held_out():
     both = (control, replace(control, rate=0.05))
     model, inner = Perceptron(width=16), ConstantRate(15, 0.1)
     settings = {"low": -4.0, "high": 4.0, "episodes": 120, "growth": 15.0, "normalized": True}
-    loss = search(Episodes(EpisodeSpec(Wave(8.0), model, inner, RETRAIN, both, **settings))).arrays()["loss"]
+    loss = train(Episodes(EpisodeSpec(Wave(8.0), model, inner, RETRAIN, both, **settings))).arrays()["loss"]
     last = np.median(loss[-20:], 0)  # one episode whose training goes astray is no sign of a bad function
     assert last[1] < 0.3 * last[0]
 
 
 def test_a_restart_that_is_no_longer_finite_is_marked_and_leaves_the_others_alone():
     wild = Restart(1, 1e30, 9, 5, "noise")
-    state = search(made(wide=False, restarts=(MIXED[0], wild)))
-    alone = search(made(wide=False, restarts=MIXED[:1]))
+    state = train(made(wide=False, restarts=(MIXED[0], wild)))
+    alone = train(made(wide=False, restarts=MIXED[:1]))
     assert state.died.tolist()[0] == -1 and 0 < state.died[1] < 3 and not np.isfinite(state.last_value[1])
     np.testing.assert_allclose(
         state.functions()[0]["phi"].values, alone.functions()[0]["phi"].values, rtol=1e-4, atol=1e-6
@@ -178,7 +179,7 @@ def test_a_restart_stops_when_its_loss_gets_no_better():
     """Against the gradient: the loss rises, and the knots that are kept are those from before it rose."""
     state = made(restarts=restarts(5, rate=-0.5), patience=2, episodes=50, growth=99, normalized=True)
     start = state.phi.values[0].detach().clone()
-    search(state)
+    train(state)
     assert 1 < state.stopped[0] < 49 and state.episode == state.stopped[0] + 1
     assert (state.kept[0] - start).norm() < (state.phi.values[0] - start).norm()
 
@@ -203,7 +204,7 @@ def test_a_search_sees_its_pool_and_the_split_it_is_asked_to_serve(objective, se
     for name in ("", "train", "val", "test", "other"):
         task = Wave(garbled=(name,) if name else ())
         spec = replace(SPEC, task=task, objective=objective, restarts=restarts(2), inner=ConstantRate(3, 0.1))
-        states[name] = search(Episodes(spec)).state()
+        states[name] = train(Episodes(spec)).state()
     changed = {name for name in states if name and not same(states[name], states[""])}
     assert changed == {"train", *sees}
 

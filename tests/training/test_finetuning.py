@@ -12,7 +12,8 @@ from lab.kinds import Sizes, build
 from lab.models.small_language import FORMS, SmallLanguageModel
 from lab.probes.language import Reader
 from lab.spec import AdamTrapezoid, Knots, RunSpec, replace
-from lab.training.finetuning import TUNINGS, Classifier, Tuner, Tuning, _fraction, one_run, padded, score, tune
+from lab.training.finetuning import TUNINGS, Classifier, Tuner, Tuning, _fraction, one_run, padded, score
+from lab.training.fleet import train
 
 pytest.importorskip("transformers")
 FAMILY = pytest.mark.parametrize("family", FORMS)
@@ -99,10 +100,10 @@ def sentences(count, seed):
 @FAMILY
 def test_a_task_that_can_be_learned_is_learned_and_seeds_decide(family):
     tuning, once = (Tuning(rate=5e-3, batch=16, epochs=epochs) for epochs in (6, 1))
-    train, val = sentences(96, 0), sentences(60, 1)
-    found = tune(Tuner(pretrained(family), READER, "cola", train, val, tuning=tuning)).table
+    examples = sentences(96, 0), sentences(60, 1)
+    found = train(Tuner(pretrained(family), READER, "cola", *examples, tuning=tuning)).table
     first, again, other = (
-        tune(Tuner(pretrained(family), READER, "cola", train, val, seed=seed, tuning=once)).table for seed in (0, 0, 1)
+        train(Tuner(pretrained(family), READER, "cola", *examples, seed=seed, tuning=once)).table for seed in (0, 0, 1)
     )
     assert first.equals(again) and not first["loss"].equals(other["loss"])
     best = found[found["best"]]
@@ -110,7 +111,7 @@ def test_a_task_that_can_be_learned_is_learned_and_seeds_decide(family):
 
 
 def test_training_ends_where_nothing_gets_better():
-    found = tune(
+    found = train(
         Tuner(
             pretrained("gpt_neo"),
             READER,
@@ -178,6 +179,6 @@ def test_what_does_not_fit_is_refused():
     with pytest.raises(ArgumentError, match="give one of a run with a SmallLanguageModel"):
         one_run(torch.nn.Linear(1, 1))
     with pytest.raises(ArgumentError, match="'qqp'"):
-        tune(Tuner(pretrained("gpt_neo"), READER, "qqp", sentences(2, 0), sentences(2, 1)))
+        train(Tuner(pretrained("gpt_neo"), READER, "qqp", sentences(2, 0), sentences(2, 1)))
     with pytest.raises(ArgumentError, match="there are no examples"):
-        tune(Tuner(pretrained("gpt_neo"), READER, "cola", [], sentences(2, 1)))
+        train(Tuner(pretrained("gpt_neo"), READER, "cola", [], sentences(2, 1)))

@@ -25,8 +25,9 @@ from lab.spec import (
     to_json,
 )
 from lab.store import Store
-from lab.training.muon import MuonRecipe
-from lab.training.two_loss import Search, search
+from lab.training.fleet import train
+from lab.training.optimizers import MuonRecipe
+from lab.training.two_loss import Search
 
 ADAM = AdamTrapezoid(steps=6, rate=0.01, batch=32, every=3)
 CASES = {
@@ -86,6 +87,6 @@ def test_what_is_found_is_trained_with(name, tmp_path):
 
 
 def test_a_search_starts_where_it_says_and_names_what_there_is():
-    assert search(Search(spec_of("hyla", start="relu", spline_rate=0.0))).functions()["phi"].values[-1] == 4.0
+    assert train(Search(spec_of("hyla", start="relu", spline_rate=0.0))).functions()["phi"].values[-1] == 4.0
     with pytest.raises(ArgumentError, match="name what to search for: phi or mlp or both"):
         Search(spec_of("hyla", learn=("attention",)))

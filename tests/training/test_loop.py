@@ -8,7 +8,6 @@ import torch
 
 from lab.spec import Knots, replace
 from lab.training.fleet import train
-from lab.training.two_loss import search
 from tests.training.making import (
     MODEL,
     bits,
@@ -136,7 +135,7 @@ def test_the_rate_follows_the_schedule_and_the_steps_stop_where_the_recipe_says(
 def test_the_global_random_state_is_left_alone():
     before = torch.get_rng_state(), np.random.get_state()[1].copy(), random.getstate()  # noqa: NPY002
     train(fleet(SEEDS, stop=2))
-    search(search_of(stop=2))
+    train(search_of(stop=2))
     after = torch.get_rng_state(), np.random.get_state()[1], random.getstate()  # noqa: NPY002
     assert torch.equal(before[0], after[0]) and (before[1] == after[1]).all() and before[2] == after[2]
 

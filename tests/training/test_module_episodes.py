@@ -10,7 +10,8 @@ import lab
 from lab.own.search import known, recipe_of, task
 from lab.seeds import stream
 from lab.spec import ConstantRate, ModuleEpisodes, Restart
-from lab.training.episodes import Episodes, search
+from lab.training.episodes import Episodes
+from lab.training.fleet import train
 from tests.training import own
 from tests.training.making import same, through_a_file
 
@@ -96,11 +97,11 @@ def test_a_transformer_and_a_recurrent_net_have_a_gradient(make):
 
 @pytest.mark.parametrize("make", [own.mlp, own.dropout])
 def test_a_resumed_search_finds_the_same_bits(make):
-    whole = search(made(make))
-    half = search(made(make), lambda state: state.episode < 2)
+    whole = train(made(make))
+    half = train(made(make), lambda state: state.episode < 2)
     again = made(make)
     again.restore(through_a_file(half.state()))
-    assert same(search(again).state(), whole.state())
+    assert same(train(again).state(), whole.state())
 
 
 def test_what_episodes_find_is_compared_with_its_searches_and_kept(store_folder):

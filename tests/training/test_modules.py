@@ -19,7 +19,6 @@ from lab.training.fleet import train
 from lab.training.modules.fleet import ModuleFleet, ModulesSearched
 from lab.training.optimizers import factor
 from lab.training.sequences import Order
-from lab.training.two_loss import search
 from tests.training import own
 
 WAVE = Knots(-3.0, 3.0, tuple(np.sin(np.linspace(-3, 3, 31)).tolist()))
@@ -76,7 +75,7 @@ def plain(data, make, seed, phi, steps=12, rate=0.01, optimizer=torch.optim.Adam
     rows = torch.cat([data.rows["train"], data.rows["search"]])
     order, recipe = Order([seed], len(rows), 32), recipe_of(steps, rate)
     for step in range(steps):
-        rule.param_groups[0]["lr"] = rate * factor(step, recipe)
+        rule.param_groups[0]["lr"] = rate * factor(recipe, step)
         index = rows[order.at(step)[0]]
         loss = F.cross_entropy(model(data.inputs[index]), data.targets[index])
         rule.zero_grad()
@@ -275,12 +274,12 @@ def test_a_search_is_algorithm_1_in_plain_torch(way):
         loss = sum(F.cross_entropy(answer(model, data.inputs[index]), data.targets[index]) for model in models)
         (of_knots,) = torch.autograd.grad(loss, values)
         for model, rule, rows in zip(models, rules, own_rows.at(step), strict=True):
-            rule.param_groups[0]["lr"] = rate * factor(step, recipe)
+            rule.param_groups[0]["lr"] = rate * factor(recipe, step)
             index = data.rows["train"][rows]
             rule.zero_grad()
             F.cross_entropy(answer(model, data.inputs[index]), data.targets[index]).backward()
             rule.step()
-        knots.param_groups[0]["lr"] = spline_rate * factor(step, recipe)
+        knots.param_groups[0]["lr"] = spline_rate * factor(recipe, step)
         values.grad = of_knots
         knots.step()
     torch.testing.assert_close(found.spline.values, values.detach(), rtol=1e-2, atol=2e-3)
@@ -292,10 +291,10 @@ def test_a_resumed_search_finds_the_same_bits():
     _, spec = known(data, own.norms, nn.GELU, "model", "loop")
     spec = lab.spec.ModuleSearch(task(data), spec, recipe_of(12, 0.01, batch=32), 2)
     whole, half, resumed = (ModulesSearched(spec) for _ in range(3))
-    search(whole)
-    search(half, lambda state: state.step < 5)
+    train(whole)
+    train(half, lambda state: state.step < 5)
     resumed.restore({name: tensor.clone() for name, tensor in half.state().items()})
-    search(resumed)
+    train(resumed)
     assert whole.functions() == resumed.functions() and whole.search_loss == resumed.search_loss
 
 

@@ -9,7 +9,7 @@ from lab.kinds import check_run
 from lab.models.speedrun import SpeedrunModel
 from lab.spec import ModelSpec, RunSpec, from_json, replace, to_json
 from lab.training.fleet import Fleet, train
-from lab.training.muon import Muon, MuonRecipe, kinds_of, orthogonal
+from lab.training.optimizers import Muon, MuonRecipe, kinds_of, orthogonal
 from tests.training.making import same, through_a_file, until
 
 RECIPE = MuonRecipe(steps=8, batch=16, rate=0.02, embedding_rate=0.05, rising=4, cooldown=0.5, every=4)

@@ -136,8 +136,7 @@ class Signs:
 
 class SignDescent(RunRates):
     def __init__(self, weights: Sequence[Tensor], runs: int):
-        super().__init__(weights, {})
-        self.rates = [0.0] * runs
+        super().__init__(weights, runs)
 
     def set_rates(self, recipes: Sequence[Signs], step: int) -> None:
         self.rates = [recipe.rate * (1 - step / recipe.steps) for recipe in recipes]

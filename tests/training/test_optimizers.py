@@ -98,7 +98,7 @@ def test_a_plain_recipe_is_plain_adam_bit_for_bit():
     generator = torch.Generator().manual_seed(0)
     for step in range(5):
         stepper.set_rates([recipe], step)
-        theirs.param_groups[0]["lr"] = 0.1 * factor(step, recipe)
+        theirs.param_groups[0]["lr"] = 0.1 * factor(recipe, step)
         for mine, other in zip(made.parameters(), twin.parameters(), strict=True):
             mine.grad = torch.randn(mine.shape, generator=generator)
             other.grad = mine.grad.clone()

@@ -22,7 +22,8 @@ from lab.spec import (
     to_json,
 )
 from lab.store import Store
-from lab.training.two_loss import Search, Shared, search
+from lab.training.fleet import train
+from lab.training.two_loss import Search, Shared
 from tests.training.making import through_a_file
 
 RECIPE = AdamTrapezoid(steps=6, rate=0.01, batch=32, every=3)
@@ -38,7 +39,7 @@ BOTH = SharedSearch((one(), one("addmod")))
 
 
 def test_of_one_task_it_is_the_search_of_that_task():
-    alone, shared = search(Search(one())), search(Shared(SharedSearch((one(),))))
+    alone, shared = train(Search(one())), train(Shared(SharedSearch((one(),))))
     assert shared.functions() == alone.functions() and shared.search_loss == alone.search_loss
     for name, values in alone.history.arrays().items():
         np.testing.assert_array_equal(values, shared.history.arrays()[name])
@@ -60,18 +61,18 @@ def test_the_gradient_of_the_knots_is_the_sum_over_tasks():
 
 
 def test_all_models_compute_with_the_same_knots_and_each_learns_its_task():
-    state = search(Shared(BOTH))
+    state = train(Shared(BOTH))
     knots = {id(member.parts["mlp"].values) for member in state.members}
     assert len(knots) == 1 and len(state.specs) == 4 == state.history.arrays()["loss"].shape[1]
     assert not torch.equal(state.members[0].weights[0], Shared(BOTH).members[0].weights[0])
 
 
 def test_an_interrupted_search_ends_with_the_same_knots():
-    half = search(Shared(BOTH), lambda state: state.step < 4)
+    half = train(Shared(BOTH), lambda state: state.step < 4)
     rest = Shared(BOTH)
     rest.restore(through_a_file(half.state()))
-    whole = search(Shared(BOTH))
-    assert search(rest).functions() == whole.functions() and rest.search_loss == whole.search_loss
+    whole = train(Shared(BOTH))
+    assert train(rest).functions() == whole.functions() and rest.search_loss == whole.search_loss
     np.testing.assert_array_equal(rest.history.arrays()["loss"], whole.history.arrays()["loss"])
 
 
@@ -82,7 +83,7 @@ def test_what_is_found_is_kept_and_trained_with_on_each_task(tmp_path):
     ]
     complete(runs, store)
     found = resolve(Learned(BOTH), store)
-    assert isinstance(found, Knots) and found == search(Shared(BOTH)).functions()["mlp"]
+    assert isinstance(found, Knots) and found == train(Shared(BOTH)).functions()["mlp"]
     assert all(Run(run, store).accuracy.shape == (2,) for run in runs)
     assert from_json(to_json(runs[1])) == runs[1] and key(BOTH) != key(SharedSearch((one(),)))
 

@@ -11,7 +11,8 @@ from lab.run import Run
 from lab.spec import AdamWCosine, HyperModel, Knots, Learned, RunSpec, SearchSpec, from_json, replace, to_json
 from lab.store import Store
 from lab.tasks import Logic, Sraven
-from lab.training.two_loss import Search, search
+from lab.training.fleet import train
+from lab.training.two_loss import Search
 from tests.training.making import through_a_file
 
 TASKS = {"logic": Logic(length=6), "sraven": Sraven(features=2)}
@@ -56,8 +57,8 @@ def test_what_is_found_is_trained_with(name, tmp_path):
 
 
 def test_an_interrupted_search_ends_with_the_same_knots():
-    whole = search(Search(spec_of("logic"))).functions()
-    half = search(Search(spec_of("logic")), lambda state: state.step < 3)
+    whole = train(Search(spec_of("logic"))).functions()
+    half = train(Search(spec_of("logic")), lambda state: state.step < 3)
     rest = Search(spec_of("logic"))
     rest.restore(through_a_file(half.state()))
-    assert search(rest).functions() == whole
+    assert train(rest).functions() == whole

@@ -11,8 +11,8 @@ from lab.search_results import SearchResult
 from lab.spec import ConstantRate, Knots, KnotTable, Learned, Perceptron, RunSpec, TwoLossSpec, replace
 from lab.store import Store
 from lab.tasks import Operation
-from lab.training.table_search import TableSearch
-from lab.training.two_loss import search
+from lab.training.fleet import train
+from lab.training.two_loss import TableSearch
 from tests.training.making import Wave, same, through_a_file, until
 
 TASK = Operation("a+b", modulus=5)
@@ -39,7 +39,7 @@ def test_weights_follow_their_rows_and_knots_the_others_at_the_same_point(learn)
     ours, twin = made(learn), made(learn)
     weights = gradients(twin, twin.batch(0), twin.weights)
     knots = gradients(twin, twin.search_batch(0), twin.knots)
-    search(ours, until(1))
+    train(ours, until(1))
     for weight, before, g in zip(ours.weights, twin.weights, weights, strict=True):
         torch.testing.assert_close(weight, before - 0.1 * g)
     for knot, before, g in zip(ours.knots, twin.knots, knots, strict=True):
@@ -66,13 +66,13 @@ def test_rows_are_divided_and_none_is_of_val_or_test(batch):
 @LEARN
 def test_a_resumed_search_ends_with_the_same_bits(learn):
     recipe = replace(SPEC.recipe, optimizer="rmsprop", batch=4)
-    whole, resumed = search(made(learn, recipe=recipe)), made(learn, recipe=recipe)
-    resumed.restore(through_a_file(search(made(learn, recipe=recipe), until(5)).state()))
-    assert same(search(resumed).state(), whole.state()) and resumed.functions() == whole.functions()
+    whole, resumed = train(made(learn, recipe=recipe)), made(learn, recipe=recipe)
+    resumed.restore(through_a_file(train(made(learn, recipe=recipe), until(5)).state()))
+    assert same(train(resumed).state(), whole.state()) and resumed.functions() == whole.functions()
 
 
 def test_a_search_lowers_its_loss():
-    loss = search(made(task=Wave(frequency=3.0), recipe=ConstantRate(150, 0.1))).search_loss
+    loss = train(made(task=Wave(frequency=3.0), recipe=ConstantRate(150, 0.1))).search_loss
     assert np.mean(loss[-10:]) < 0.5 * np.mean(loss[:10])
 
 
@@ -87,7 +87,7 @@ def test_what_was_found_is_stored_and_trained_with(tmp_path, learn):
     engine.complete([run], store, "cpu", 1)
     assert store.verify() == []
     found = SearchResult(spec, store)
-    twin = search(TableSearch(spec)).functions()
+    twin = train(TableSearch(spec)).functions()
     for name, spline in found.splines.items():
         part = twin[name]
         assert isinstance(part, KnotTable if learn == "inputs" else Knots)

@@ -24,7 +24,7 @@ from lab.spec import (
 from lab.tasks import Text
 from lab.training.fleet import Fleet, build, model_of, train
 from lab.training.text import TextData
-from lab.training.two_loss import Search, search
+from lab.training.two_loss import Search
 from tests.models.making import shaken
 from tests.training.making import same, through_a_file, until
 
@@ -147,12 +147,12 @@ def test_a_search_follows_a_split_that_weights_never_see():
         assert not torch.equal(batch.tokens[0], batch.tokens[1])
         assert torch.equal(held_out.tokens[0], held_out.tokens[1]), "one batch for all models"
     assert made.data.training._starts.tolist() == places["train"]._starts.tolist()
-    search(made)
+    train(made)
     assert made.knots[0].abs().max() > 0 and len(made.search_loss) == 6
     first, second = (Search(spec) for _ in range(2))
-    search(first, until(3))
+    train(first, until(3))
     second.restore(through_a_file(first.state()))
-    search(second)
+    train(second)
     assert same(second.state(), made.state())
 
 

@@ -6,7 +6,8 @@ import torch
 
 from lab.errors import ArgumentError
 from lab.spec import Knots, replace
-from lab.training.two_loss import START, search
+from lab.training.fleet import train
+from lab.training.two_loss import ATTENTION_START
 from tests.models.making import shaken
 from tests.training.making import (
     MODEL,
@@ -49,7 +50,7 @@ def test_weights_follow_the_train_loss_and_knots_the_search_loss_at_the_same_poi
     made, twin = (bent(search_of("addmod", wide=True, learn=learn, steps=20, stop=1)) for _ in range(2))
     weights = gradients(twin, twin.batch(0), twin.weights)
     knots = gradients(twin, twin.search_batch(0), twin.knots)
-    search(made)
+    train(made)
     for weight, before, g in zip(made.weights, twin.weights, weights, strict=True):
         torch.testing.assert_close(weight.grad, g)
         torch.testing.assert_close(weight, before - 0.003 * g / (g.abs() + 1e-8), rtol=0, atol=1e-9)
@@ -67,7 +68,7 @@ def test_weights_and_knots_follow_one_schedule():
         rates.append([o.param_groups[0]["lr"] for o in (state.optimizer, state.knot_optimizer)])
         return True
 
-    search(made, note)
+    train(made, note)
     factors = np.array([1.0] * 11 + [0.975528, 0.904508])
     np.testing.assert_allclose(rates, factors[:, None] * [0.003, 0.02], rtol=1e-5)
 
@@ -85,6 +86,9 @@ def test_batches_come_from_their_own_splits():
     assert not splits["train"] & splits["search"]
 
 
+START = {"mlp": 0.0, "attention": ATTENTION_START}
+
+
 @LEARN
 def test_splines_start_flat_and_are_shared_by_models_and_layers(learn):
     made = search_of(learn=learn, models=3, model=replace(MODEL, layers=2))
@@ -93,7 +97,6 @@ def test_splines_start_flat_and_are_shared_by_models_and_layers(learn):
         assert (spline.values == START[part]).all() and spline.values.shape == (21,)
         of_layers = [b.phi if part == "mlp" else b.attention.phi for b in made.model.blocks]
         assert all(module is spline for module in of_layers)
-    assert START["mlp"] == 0
     weights = [p for p in made.model.parameters() if all(p is not k for k in made.knots)]
     assert len(weights) == len(made.weights) and all(len(weight) == 3 for weight in made.weights)
     assert not torch.equal(made.model.embedding.weight[0], made.model.embedding.weight[1])
@@ -108,7 +111,7 @@ def test_models_of_a_search_are_not_the_runs_of_stage_two():
 
 @LEARN
 def test_a_search_bends_the_splines_and_lowers_the_search_loss(learn):
-    made = search(search_of(learn=learn, steps=150, rate=0.01, batch=128, every=50))
+    made = train(search_of(learn=learn, steps=150, rate=0.01, batch=128, every=50))
     loss = made.search_loss
     assert np.mean(loss[-20:]) < np.mean(loss[:20]) - 0.1
     for part, knots in made.functions().items():
@@ -118,7 +121,7 @@ def test_a_search_bends_the_splines_and_lowers_the_search_loss(learn):
 
 
 def test_what_was_found_trains_in_stage_two():
-    found = search(search_of(learn=("mlp", "attention"), stop=5)).functions()
+    found = train(search_of(learn=("mlp", "attention"), stop=5)).functions()
     made = fleet((0, 1), parts=[(found["mlp"], found["attention"])] * 2)
     assert made.model.blocks[0].phi.values.tolist() == list(found["mlp"].values)
     assert made.model.blocks[0].attention.phi.values.tolist() == list(found["attention"].values)
@@ -129,7 +132,7 @@ def test_a_search_never_sees_val_and_test(monkeypatch, split):
     states = []
     for task in (bits(), garbled(bits(), split)):
         use(monkeypatch, task)
-        states.append(search(search_of("bits", learn=("mlp", "attention"))).state())
+        states.append(train(search_of("bits", learn=("mlp", "attention"))).state())
     assert same(*states)
 
 
@@ -139,19 +142,19 @@ def test_a_search_does_see_train_and_search(monkeypatch, split):
     states = []
     for task in (bits(), garbled(bits(), split)):
         use(monkeypatch, task)
-        states.append(search(search_of("bits")).state())
+        states.append(train(search_of("bits")).state())
     assert not same(*states)
 
 
 @LEARN
 def test_a_resumed_search_ends_with_the_same_bits(learn):
-    whole = search(search_of(learn=learn))
-    half = search(search_of(learn=learn), until(7))
+    whole = train(search_of(learn=learn))
+    half = train(search_of(learn=learn), until(7))
     assert half.step == 7
     resumed = search_of(learn=learn)
     resumed.restore(through_a_file(half.state()))
     assert same(resumed.state(), half.state())
-    search(resumed)
+    train(resumed)
     assert same(resumed.state(), whole.state())
     assert resumed.functions() == whole.functions() and resumed.search_loss == whole.search_loss
 
@@ -162,11 +165,11 @@ def test_a_model_that_is_no_longer_finite_does_not_spoil_the_shared_splines(valu
     """0 × inf is NaN: without care, the gradient of the knots would carry it to every model."""
     made = search_of(learn=("mlp", "attention"), models=3)
     if at:
-        search(made, until(at))
+        train(made, until(at))
     with torch.no_grad():
         made.model.blocks[0].norm2.weight[1, 0] = value
     before = copied(dict(enumerate(made.knots)))
-    search(made)
+    train(made)
     assert made.died.tolist() == [-1, at, -1] and not np.isfinite(made.last_value[1])
     for number, knots in enumerate(made.knots):
         assert knots.isfinite().all() and not torch.equal(knots, before[number])
@@ -180,12 +183,12 @@ def test_after_a_death_the_rest_search_on_as_if_alone():
     made, twin = (bent(search_of(wide=True, models=3)) for _ in range(2))
     with torch.no_grad():
         made.model.embedding.weight[1] = NAN
-    search(made, until(1))
+    train(made, until(1))
     weights = [weight.detach().clone() for weight in made.weights]
     for ours, theirs in zip(weights, twin.weights, strict=True):
         theirs.data.copy_(ours)
     twin.knots[0].data.copy_(made.knots[0].detach())
-    search(made, until(2))
+    train(made, until(2))
     batch = twin.search_batch(1)
     twin.knots[0].requires_grad_()
     loss = batch.loss(twin.model(batch.tokens, batch.positions))
@@ -195,7 +198,7 @@ def test_after_a_death_the_rest_search_on_as_if_alone():
 
 
 def test_a_rate_that_is_far_too_large_marks_every_model_and_ends_in_peace():
-    made = search(search_of(rate=1e38))
+    made = train(search_of(rate=1e38))
     assert (made.died > 0).all() and made.step == 20
     assert np.isnan(made.search_loss[-1]) and all(
         np.isfinite(knots.values).all() for knots in made.functions().values()
@@ -203,9 +206,9 @@ def test_a_rate_that_is_far_too_large_marks_every_model_and_ends_in_peace():
 
 
 def test_a_search_gives_the_same_result_in_any_company_of_reports():
-    whole, made = search(search_of()), search_of()
+    whole, made = train(search_of()), search_of()
     for step in (3, 4, 11, 99):
-        search(made, until(step))
+        train(made, until(step))
     assert same(made.state(), whole.state())
 
 

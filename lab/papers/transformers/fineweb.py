@@ -37,7 +37,7 @@ from lab.statistics import half_width
 from lab.tasks import Text
 from lab.training.fleet import Fleet
 from lab.training.live import interleaved
-from lab.training.muon import MuonRecipe
+from lab.training.optimizers import MuonRecipe
 
 LINEAR, RELU, GELU, SPLINE, POLYNOMIAL = "linear MLP", "ReLU", "GELU", "ours MLP", "polynomial"
 METHODS = (LINEAR, RELU, GELU, SPLINE, POLYNOMIAL)

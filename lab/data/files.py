@@ -3,7 +3,8 @@ thousands, signs of currency or percent, a few wrong."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -131,6 +132,17 @@ def _many(count: int, noun: str) -> str:
     return f"{count} {noun}{'' if count == 1 else 's'}"
 
 
+@contextmanager
+def reading(path: Path, what: str, cure: str) -> Iterator[None]:
+    """LabError where a file is not there, or cannot be read in this block."""
+    try:
+        yield
+    except FileNotFoundError as error:
+        raise LabError(f"there is no file {path}; give the path of {what}") from error
+    except (OSError, ValueError) as error:  # pandas' parser errors and wrong letters are ValueErrors
+        raise LabError(f"{path} cannot be read ({shortened(str(error))}); give {cure}") from error
+
+
 class Table(NamedTuple):
     """frame: as it is there. notes: how it was read, where that is a guess. commas: whether all its cells are words, in
     which decimals have commas."""
@@ -155,12 +167,8 @@ def table(source: str | Path | pd.DataFrame) -> Table:
     reader = next((reader for end, reader in readers.items() if kind.lower().startswith(end)), None)
     if reader is None:
         raise ArgumentError(f"source={shown(str(path))}: give a file that ends in {', '.join(KINDS)}")
-    try:
+    with reading(path, "a table", f"a whole {path.suffix} file"):
         return reader(path)
-    except FileNotFoundError as error:
-        raise LabError(f"there is no file {path}; give the path of a table") from error
-    except (OSError, ValueError, UnicodeDecodeError) as error:  # pandas' parser errors are ValueErrors
-        raise LabError(f"{path} cannot be read ({shortened(str(error))}); give a whole {path.suffix} file") from error
 
 
 def _named(frame: pd.DataFrame) -> Table:
@@ -216,13 +224,9 @@ def arrays(
     path: str | Path, target: str, drop: Sequence[str] = (), groups: str | None = None
 ) -> tuple[Any, np.ndarray, np.ndarray | None]:
     """Inputs, target and groups of an .npz file; inputs are the one array that is left, or several by name."""
-    try:
-        with np.load(check_path("source", path), allow_pickle=False) as archive:
-            held = {name: archive[name] for name in archive.files}
-    except FileNotFoundError as error:
-        raise LabError(f"there is no file {path}; give the path of an .npz") from error
-    except (OSError, ValueError) as error:
-        raise LabError(f"{path} cannot be read ({shortened(str(error))}); give what numpy.savez wrote") from error
+    path = check_path("source", path)
+    with reading(path, "an .npz", "what numpy.savez wrote"), np.load(path, allow_pickle=False) as archive:
+        held = {name: archive[name] for name in archive.files}
     for name in (target, *drop, *([] if groups is None else [groups])):
         if name not in held:
             raise ArgumentError(f"there is no array {shown(name)} in {path}; there are {listed(list(held), name)}")

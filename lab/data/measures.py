@@ -96,10 +96,8 @@ def scores(metric: str | Function, outputs: Tensor, targets: Tensor, last: bool 
     if metric == "accuracy":
         logits = class_last(outputs, wide, last)
         if logits.shape[-1] == 1:
-            raise ArgumentError(
-                "the model gives one output, and accuracy needs one for each class; let it give them, or have "
-                "metrics={'accuracy': lambda o, t: ((o > 0) == (t > 0)).float().mean()}"
-            )
+            cure = "let it give them, or have metrics={'accuracy': lambda o, t: ((o > 0) == (t > 0)).float().mean()}"
+            raise ArgumentError(f"the model gives one output, and accuracy needs one for each class; {cure}")
         right = (logits.argmax(-1) == wide).flatten(1)
         return right.double().sum(1) / _counted(wide).sum(1)
     if metric == "r2":
@@ -149,11 +147,9 @@ def class_last(outputs: Tensor, targets: Tensor, last: bool = False) -> Tensor:
     if as_last and (last or not behind):
         return outputs
     if as_last and targets.ndim == 3:
-        raise ArgumentError(
-            f"the model gives shape {tuple(outputs.shape[2:])} for {targets.shape[2]} targets, and either axis may have"
-            f" the classes; pad X and y by a position (target {IGNORED} does not count), or give loss= and metrics= of"
-            " your own"
-        )
+        said = f"the model gives shape {tuple(outputs.shape[2:])} for {targets.shape[2]} targets"
+        cure = f"pad X and y by a position (target {IGNORED} does not count), or give loss= and metrics= of your own"
+        raise ArgumentError(f"{said}, and either axis may have the classes; {cure}")
     if behind:
         return outputs.movedim(2, -1)
     wanted = "logits of shape (batch, classes)" if targets.ndim == 2 else "logits with an axis of classes"

@@ -15,13 +15,14 @@ from __future__ import annotations
 import csv
 import io
 import json
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import ClassVar
 
 import numpy as np
+import pandas as pd
 
 from lab.data.dataset import CLOSED, Dataset, Source, Web
 from lab.data.download import Files, SourceError
@@ -171,38 +172,29 @@ class SentencesShape(TextShape):
 
 
 def of_hub(files: Files, task: GlueTask) -> Arrays:
-    import pandas as pd
-
+    """Hugging Face's tables."""
     frames = {part: pd.read_parquet(io.BytesIO(files[file])) for part, file in PARQUET.items()}
-    return _as_text(
-        (part, label == task.hub, sentences)
-        for part, frame in frames.items()
-        for label, *sentences in frame[["label", *task.columns]].itertuples(index=False)
-    )
+    return _as_text(frames, ["label", *task.columns], task.hub)
 
 
 def of_tables(files: Files, task: GlueTask) -> Arrays:
     """The publisher's tables, <folder>_train.tsv and <folder>_dev.tsv."""
-    examples: list[tuple[str, bool, list[str]]] = []
+    how: dict = {"sep": "\t", "quoting": csv.QUOTE_NONE, "dtype": str, "keep_default_na": False}
+    how["header"] = 0 if task.header else None
+    tables = zip(PARQUET, task.tables, strict=True)
+    frames = {part: pd.read_csv(io.BytesIO(files[file]), encoding="utf-8-sig", **how) for part, file in tables}
     names = MRPC if task.name == "mrpc" else {}
-    for part, file in zip(PARQUET, task.tables, strict=True):
-        text = io.StringIO(files[file].decode("utf-8-sig"))
-        rows = list(csv.reader(text, delimiter="\t", quoting=csv.QUOTE_NONE))
-        places, label = [3], 1  # of source, label, mark, sentence
-        if task.header:
-            head, *rows = rows
-            places = [head.index(names.get(column, column)) for column in task.columns]
-            label = head.index(names.get("label", "label"))
-        examples += [(part, row[label] == task.one, [row[place] for place in places]) for row in rows]
-    return _as_text(examples)
+    columns = [names.get(column, column) for column in ("label", *task.columns)] if task.header else [1, 3]
+    return _as_text(frames, columns, task.one)
 
 
-def _as_text(examples: Iterable[tuple[str, bool, Sequence[str]]]) -> Arrays:
-    """Examples of a part, of class 1 or not, of one or two sentences."""
+def _as_text(frames: Mapping[str, pd.DataFrame], columns: Sequence[str | int], one: str | int) -> Arrays:
+    """The examples of tables by part. columns: of the label, and of one or two sentences. one: the label of class 1."""
     lines = []
-    for part, is_one, sentences in examples:
-        first, second = (" ".join(text.split()) for text in (*sentences, "")[:2])
-        lines.append(f"{part}\t{int(is_one)}\t{first}\t{second}\n")
+    for part, frame in frames.items():
+        for label, *sentences in frame[columns].itertuples(index=False):
+            first, second = (" ".join(text.split()) for text in (*sentences, "")[:2])
+            lines.append(f"{part}\t{int(label == one)}\t{first}\t{second}\n")
     return {"text": np.frombuffer("".join(lines).encode(), np.uint8)}
 
 

@@ -164,13 +164,10 @@ def unusable(arrays: Arrays) -> str:
     counts = len(inputs) - np.isfinite(inputs).sum(0)
     names = arrays["columns"].tolist() if "columns" in arrays else [str(n) for n in range(inputs.shape[1])]
     places = [(name, int(count)) for name, count in zip(names, counts, strict=True) if count]
-    said = ", ".join(f"{count:,} in column {name!r}" for name, count in places[1:4])
-    if len(places) > 4:
-        said += f", and more in {len(places) - 4} other columns"
-    if not places:
-        return ""
-    name, count = places[0]
-    return f"{_count(count, 'value')} missing or infinite in column {name!r}" + (f", {said}" if said else "")
+    said = [f"{_count(count, 'value')} missing or infinite in column {name!r}" for name, count in places[:1]]
+    said += [f"{count:,} in column {name!r}" for name, count in places[1:4]]
+    said += [f"and more in {len(places) - 4} other columns"] if len(places) > 4 else []
+    return ", ".join(said)
 
 
 def _missing(arrays: Arrays, wanted: dict[str, tuple[int, str]]) -> str:

@@ -10,8 +10,9 @@ import numpy as np
 from torch import Tensor
 
 from lab.data.arrays import check_unmasked, is_missing, is_numbering
+from lab.data.files import reading
 from lab.data.measures import IGNORED
-from lab.errors import ArgumentError, LabError, check_choice, check_path, check_whole, listed, shortened, shown
+from lab.errors import ArgumentError, check_choice, check_path, check_whole, listed, shortened, shown
 
 SPLITS = {"train": "train", "search": "search", "test": "test"}
 SPLITS |= dict.fromkeys(("validation", "valid", "val", "dev"), "val")
@@ -31,9 +32,7 @@ class Read(NamedTuple):
 def examples(dataset: Any, inputs: str | Sequence[str] | None, target: str | None, of: str = "") -> Read:
     """X and y of a map-style data set: of pairs, or of dictionaries, whose parts are named. of: a split, in errors."""
     if not hasattr(dataset, "__len__") or not hasattr(dataset, "__getitem__"):
-        raise ArgumentError(
-            f"dataset={shown(dataset)} has no length or no index; give a map-style data set, or a list of pairs"
-        )
+        raise ArgumentError(f"dataset={shown(dataset)} has no length or no index; give a map-style one, or pairs")
     if not len(dataset):
         raise ArgumentError("the data set has no examples; give one that has some")
     rows = [_example(dataset, number) for number in range(len(dataset))]
@@ -94,10 +93,9 @@ def joined(
         X = {key: np.concatenate([part[key] for part in every]) for key in X}
     else:
         X = np.concatenate(every)
-    ends = np.cumsum([len(read.y) for read in given.values()])
-    rows = {split: np.arange(end - len(read.y), end) for (split, read), end in zip(given.items(), ends, strict=True)}
     y = np.concatenate([read.y for read in given.values()])
-    return Read(X, y, notes), {key: index for key, index in rows.items() if key != "train"}
+    rows = np.split(np.arange(len(y)), np.cumsum([len(read.y) for read in given.values()])[:-1])
+    return Read(X, y, notes), dict(list(zip(given, rows, strict=True))[1:])
 
 
 def _has_no_label(y: np.ndarray) -> bool:
@@ -115,9 +113,7 @@ def _check_alike(train: Read, other: Read, split: str) -> None:
     for name in one:
         shapes = [part[name].shape[1:] for part in (one, two)]
         if shapes[0] != shapes[1]:
-            raise ArgumentError(
-                f"{name} of 'train' have shape {shapes[0]}, and of {split!r} {shapes[1]}; pad both to one length"
-            )
+            raise ArgumentError(f"{name} of 'train' have shape {shapes[0]}, of {split!r} {shapes[1]}; pad both")
         kinds = ["words" if part[name].dtype.kind in "OUS" else "numbers" for part in (one, two)]
         if kinds[0] != kinds[1] or (name == "targets" and (train.y.dtype.kind == "f") != (other.y.dtype.kind == "f")):
             types = [f"{kind} ({part[name].dtype})" for kind, part in zip(kinds, (one, two), strict=True)]
@@ -128,17 +124,15 @@ def windows(text: str | bytes, context: int) -> tuple[np.ndarray, np.ndarray, tu
     """Windows (N, context) of token ids, the token after each of theirs, and what the ids stand for; no overlap."""
     check_whole("context", context, 2)
     if isinstance(text, str):
-        vocabulary = sorted(set(text))
-        known = {letter: number for number, letter in enumerate(vocabulary)}
-        stream = np.fromiter((known[c] for c in text), np.int64, len(text))
+        letters, stream = np.unique(np.frombuffer(text.encode("utf-32-le"), "<u4"), return_inverse=True)
+        vocabulary = [chr(letter) for letter in letters]
     else:
         stream = np.frombuffer(text, np.uint8).astype(np.int64)
         vocabulary = [str(number) for number in range(256)]
     count = (len(stream) - 1) // context
     if count < 10:
-        raise ArgumentError(
-            f"the text has {len(stream)} tokens, {max(count, 0)} windows of {context}; give more, or a shorter context"
-        )
+        said = f"the text has {len(stream)} tokens, {max(count, 0)} windows of {context}"
+        raise ArgumentError(f"{said}; give more, or a shorter context")
     cut = count * context
     return stream[:cut].reshape(count, context), stream[1 : cut + 1].reshape(count, context), tuple(vocabulary)
 
@@ -147,24 +141,17 @@ def text_of(source: str | Path, tokens: str) -> tuple[str | bytes, str]:
     """The characters or the bytes of a file, as they are, and the file's name."""
     path = check_path("source", source)
     check_choice("tokens", tokens, TOKENS)
-    try:
+    with reading(path, "a text", "a text in UTF-8, or tokens='byte'"):
         content = path.read_bytes()
         return content if tokens == "byte" else content.decode("utf-8-sig"), path.stem
-    except FileNotFoundError as error:
-        raise LabError(f"there is no file {path}; give the path of a text") from error
-    except (OSError, UnicodeDecodeError) as error:
-        raise LabError(
-            f"{path} cannot be read ({shortened(str(error))}); give a text in UTF-8, or tokens='byte'"
-        ) from error
 
 
 def _example(dataset: Any, number: int) -> Any:
     try:
         return dataset[number]
     except Exception as error:  # of the user's code, or of a file that it reads
-        raise ArgumentError(
-            f"example {number} fails with {type(error).__name__} ({shortened(str(error))}); fix the data set"
-        ) from error
+        said = f"{type(error).__name__} ({shortened(str(error))})"
+        raise ArgumentError(f"example {number} fails with {said}; fix the data set") from error
 
 
 def _named(rows: list, inputs: str | Sequence[str] | None, target: str | None, of: str) -> Read:

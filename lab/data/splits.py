@@ -47,12 +47,11 @@ def divide(
         raise ArgumentError(f"splits {other!r} and {name!r} share {len(shared)} rows, the first {shared[0]}")
     free = np.setdiff1d(np.arange(count), np.concatenate([np.array([], int), *fixed.values()]))
     sizes = {name: _size(name, part, len(free)) for name, part in given.items() if name not in fixed}
+    said = "splits of " + ", ".join(f"{name} {size}" for name, size in sizes.items())
     if sizes.get(TRAIN) is None and sum(sizes.values()) >= len(free) and TRAIN not in fixed:
-        raise ArgumentError(
-            f"splits of {_said(sizes)} take all {len(free)} rows, and none is left to train on; give smaller ones"
-        )
+        raise ArgumentError(f"{said} take all {len(free)} rows, and none is left to train on; give smaller ones")
     if sum(sizes.values()) > len(free):
-        raise ArgumentError(f"splits of {_said(sizes)} need more rows than the {len(free)} there are; give fewer")
+        raise ArgumentError(f"{said} need more rows than the {len(free)} there are; give fewer")
     if groups is not None and len(free):
         shares = {name: size / len(free) for name, size in sizes.items()}
         splits = _with_every_class(shares, free, groups, seed, labels, fixed.get(TRAIN), classes)
@@ -62,10 +61,8 @@ def divide(
     if empty := [name for name, rows in splits.items() if not len(rows)]:
         raise ArgumentError(f"split {empty[0]!r} would have no row of {count}; give more rows, or another share")
     for name, other, shared in _shared(splits, groups) if groups is not None else ():
-        raise ArgumentError(
-            f"splits= gives rows that part {len(shared)} of the groups between {other!r} and {name!r}; give all rows of"
-            " a group to one split"
-        )
+        said = f"splits= gives rows that part {len(shared)} of the groups between {other!r} and {name!r}"
+        raise ArgumentError(f"{said}; give all rows of a group to one split")
     return {name: np.sort(rows).astype(np.int64) for name, rows in splits.items()}
 
 
@@ -75,8 +72,11 @@ def _drawn(
     from sklearn.model_selection import train_test_split
 
     splits, left = {}, free
-    if labels is not None:
-        _check_classes(labels[free], sizes, classes)
+    if labels is not None and sizes:
+        counts, needed = np.bincount(labels[free]), len(sizes) + (TRAIN not in sizes)
+        if len(rare := np.flatnonzero((counts > 0) & (counts < needed))):
+            said = f"class {classes[rare[0]] if len(classes) else rare[0]} has {counts[rare[0]]} rows"
+            raise ArgumentError(f"{said}, fewer than the {needed} splits; join rare classes or drop them")
     for number, (name, size) in enumerate(sizes.items()):
         if size == len(left):
             splits[name], left = left, left[:0]
@@ -85,21 +85,9 @@ def _drawn(
         try:
             left, splits[name] = train_test_split(left, test_size=size, random_state=seed + number, stratify=strata)
         except ValueError as error:
-            raise ArgumentError(
-                f"split {name!r} of {size} rows cannot have every class ({shortened(str(error))}); give more rows to it"
-            ) from error
+            said = f"split {name!r} of {size} rows cannot have every class ({shortened(str(error))})"
+            raise ArgumentError(f"{said}; give it more rows") from error
     return splits | ({TRAIN: left} if TRAIN not in sizes and len(left) else {})
-
-
-def _check_classes(labels: np.ndarray, sizes: Mapping[str, int], classes: Sequence[str]) -> None:
-    counts = np.bincount(labels)
-    needed = len(sizes) + (TRAIN not in sizes)
-    rare = np.flatnonzero((counts > 0) & (counts < needed))
-    if len(rare) and sizes:
-        name = classes[rare[0]] if len(classes) else rare[0]
-        raise ArgumentError(
-            f"class {name} has {counts[rare[0]]} rows, fewer than the {needed} splits; join rare classes or drop them"
-        )
 
 
 def _with_every_class(
@@ -120,9 +108,7 @@ def _with_every_class(
             return splits
         splits = _grouped(shares, free, groups, seed + 1000 * number)
     name = classes[lacking[0]] if len(classes) else lacking[0]
-    raise ArgumentError(
-        f"class {name} is in no row to train on, since groups stay together; give more groups of it, or leave it out"
-    )
+    raise ArgumentError(f"class {name} is in no row to train on, since groups stay together; give more groups of it")
 
 
 def _grouped(shares: Mapping[str, float], free: np.ndarray, groups: np.ndarray, seed: int) -> dict[str, np.ndarray]:
@@ -153,10 +139,8 @@ def group_numbers(groups: Any, count: int) -> np.ndarray:
     times = given.astype(object) if given.dtype.kind in "mM" else given  # as numbers, none at all would be one
     missing = [row for row, group in enumerate(times.tolist()) if is_missing(group) or not str(group).strip()]
     if missing:
-        raise ArgumentError(
-            f"{len(missing)} of {count} groups are missing, the first in row {missing[0]}; leave these rows out, or"
-            " give each a group"
-        )
+        said = f"{len(missing)} of {count} groups are missing, the first in row {missing[0]}"
+        raise ArgumentError(f"{said}; leave these rows out, or give each a group")
     try:
         return np.unique(given, return_inverse=True)[1]
     except TypeError:  # of types that have no order
@@ -247,9 +231,7 @@ def _size(name: str, part: Any, count: int) -> int:
         raise ArgumentError(f"splits[{name!r}]={shown(part)}: give a share between 0 and 1, or a number of rows")
     size = round(float(part) * count)
     if not size:
-        raise ArgumentError(
-            f"split {name!r} of {part:g} would have no row of {count}; give more rows, or a larger share"
-        )
+        raise ArgumentError(f"split {name!r} of {part:g} would have no row of {count}; give a larger share")
     return size
 
 
@@ -261,7 +243,3 @@ def _shared(
         one, two = (splits[key] if groups is None else groups[splits[key]] for key in (name, other))
         if len(shared := np.intersect1d(one, two)):
             yield name, other, shared
-
-
-def _said(sizes: Mapping[str, int]) -> str:
-    return ", ".join(f"{name} {size}" for name, size in sizes.items())

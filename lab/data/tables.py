@@ -60,10 +60,8 @@ def divided(
         notes.append(f"columns left out: {', '.join(f'{name} ({why})' for name, why in words.items())}")
         inputs = inputs.drop(columns=list(words))
     if not len(table) or not inputs.shape[1]:
-        why = f" ({'; '.join(notes)})" if notes else ""
-        raise ArgumentError(
-            f"the table has {len(table)} rows and {inputs.shape[1]} columns to learn from{why}; give more"
-        )
+        size, why = f"{len(table)} rows and {inputs.shape[1]} columns", f" ({'; '.join(notes)})" if notes else ""
+        raise ArgumentError(f"the table has {size} to learn from{why}; give more")
     values = table[target]
     if pd.api.types.is_datetime64_any_dtype(values):
         raise ArgumentError(f"{target} holds dates; give numbers to predict, such as days, or classes, such as months")

@@ -61,10 +61,8 @@ def labelled(y: np.ndarray, kind: str | None, ignore_index: int) -> np.ndarray:
     if y.ndim == 1 and (ignore_index != IGNORED or (not values and numbers.dtype.kind in "iuf")):
         return ~_ignored(numbers, ignore_index)
     if values and ignore_index != IGNORED and (count := int(_ignored(numbers, ignore_index).sum())):
-        raise ArgumentError(
-            f"y of shape {y.shape} has {count} values that are {ignore_index}, and only classes are ignored one by one;"
-            " leave these rows out, or give a loss= that does not count them"
-        )
+        said = f"{count} values of y are {ignore_index}, and only classes are ignored one by one"
+        raise ArgumentError(f"{said}; leave these rows out, or give a loss= that does not count them")
     return np.ones(len(y), bool)
 
 
@@ -94,8 +92,7 @@ def targets(
     answers = column(y)
     notes: tuple[str, ...] = ()
     if answers.dtype == object:
-        gaps = [at for at, value in enumerate(answers.ravel().tolist()) if is_missing(value)]
-        _check_there(gaps)
+        _check_there([at for at, value in enumerate(answers.ravel().tolist()) if is_missing(value)])
         answers = plain(answers)
         if answers.dtype.kind == "f" and kind is None and bool((answers == np.round(answers)).all()):
             answers = answers.astype(np.int64)  # whole ones are labels, as words are
@@ -104,10 +101,8 @@ def targets(
     if answers.dtype.kind in "OUS" and kind != "classification":
         answers, notes = _numbers(answers, kind)
     if kind is None and _is_one_hot(answers):
-        raise ArgumentError(
-            f"y of shape {answers.shape} is one-hot; give y.argmax(1), a class for each row (or kind='regression', to"
-            f" predict {answers.shape[1]} values)"
-        )
+        cure = f"give y.argmax(1), a class a row (or kind='regression', to predict {answers.shape[1]} values)"
+        raise ArgumentError(f"y of shape {answers.shape} is one-hot; {cure}")
     if answers.dtype.kind in "fiub" and kind == "regression" or (answers.dtype.kind == "f" and kind is None):
         return _values(answers, kind, notes)
     if answers.dtype.kind not in "fiubOUS":
@@ -135,9 +130,8 @@ def _numbers(y: np.ndarray, kind: str | None) -> tuple[np.ndarray, tuple[str, ..
     if read.wrong:
         if labels <= MOST_LABELS and kind is None:
             return y, ()
-        raise ArgumentError(
-            f"y holds numbers, and {read}; write plain numbers and drop rows without one, or say kind='classification'"
-        )
+        cure = "write plain numbers and drop rows without one, or say kind='classification'"
+        raise ArgumentError(f"y holds numbers, and {read}; {cure}")
     values = read.values.reshape(y.shape)
     said = f", {read}" if read.marks else ""
     return values.astype(np.int64) if read.is_whole and kind is None else values, (f"y was read as numbers{said}",)
@@ -172,9 +166,8 @@ def _values(y: np.ndarray, kind: str | None, notes: tuple[str, ...]) -> Targets:
 def as_float32(values: Tensor) -> Tensor:
     """float64 values to predict as float32; ArgumentError where that loses what they differ in."""
     if indistinct_columns(values.numpy()).any():
-        raise ArgumentError(
-            "float32 cannot tell apart the values of y; give y - y.mean(), or lab.Data.read, which shifts and scales"
-        )
+        cure = "give y - y.mean(), or lab.Data.read, which shifts and scales"
+        raise ArgumentError(f"float32 cannot tell apart the values of y; {cure}")
     return values.float()
 
 
@@ -220,10 +213,8 @@ def _said(label: Any) -> str:
 def _check_unclear(y: np.ndarray, labels: np.ndarray) -> None:
     """Whole numbers that may be something else than classes."""
     if y.ndim == 1 and len(labels) > max(MOST_LABELS, MANY * y.size):
-        raise ArgumentError(
-            f"y has {len(labels)} different whole numbers in {y.size} rows; say kind='classification' or "
-            "kind='regression'"
-        )
+        said = f"y has {len(labels)} different whole numbers in {y.size} rows"
+        raise ArgumentError(f"{said}; say kind='classification' or kind='regression'")
     last, before = int(labels[-1]), int(labels[-2])
     if labels[0] == -1 and last == len(labels) - 2 > 0:
         what, odd = f"-1 beside 0 to {last}", -1
@@ -231,7 +222,5 @@ def _check_unclear(y: np.ndarray, labels: np.ndarray) -> None:
         what, odd = f"255 and none from {before + 1} to 254", 255
     else:
         return
-    raise ArgumentError(
-        f"y has {int((y == odd).sum())} targets {what}; where {odd} is no class, give ignore_index={odd}, else "
-        "kind='classification'"
-    )
+    cure = f"where {odd} is no class, give ignore_index={odd}, else kind='classification'"
+    raise ArgumentError(f"y has {int((y == odd).sum())} targets {what}; {cure}")

@@ -124,10 +124,8 @@ def trained(texts: Iterable[str], size: int = TRAINED) -> tuple[Vocabulary, str]
     encoding = tokenizers.Tokenizer(tokenizers.models.BPE())
     encoding.pre_tokenizer = tokenizers.pre_tokenizers.ByteLevel(add_prefix_space=False)
     alphabet = tokenizers.pre_tokenizers.ByteLevel.alphabet()
-    trainer = tokenizers.trainers.BpeTrainer(
-        vocab_size=size, min_frequency=2, initial_alphabet=sorted(alphabet), show_progress=False
-    )
-    encoding.train_from_iterator(texts, trainer)
+    how = {"vocab_size": size, "min_frequency": 2, "initial_alphabet": sorted(alphabet), "show_progress": False}
+    encoding.train_from_iterator(texts, tokenizers.trainers.BpeTrainer(**how))
     said = encoding.to_str()
     return encoding_from_json(said), said
 
@@ -160,9 +158,6 @@ def _byte_level(encoding) -> Vocabulary:
 def _tokenizers():
     try:
         import tokenizers
-        import tokenizers.models
-        import tokenizers.pre_tokenizers
-        import tokenizers.trainers
     except ImportError as error:
         raise LabError("byte-pair encodings need the package tokenizers: pip install tokenizers") from error
     return tokenizers
@@ -340,8 +335,6 @@ def windows_of(tokens: Tokens, split: str, length: int, corpus: str) -> Windows:
     windows = Windows(tokens.stream, tokens.segments[split], length)
     if not len(windows):
         longest = max((end - start for start, end in tokens.segments[split]), default=0)
-        raise ArgumentError(
-            f"{corpus}: pieces of {split!r} have at most {longest:,} tokens, and {length:,} are needed; give a smaller"
-            " context, or more text"
-        )
+        said = f"pieces of {split!r} have at most {longest:,} tokens, and {length:,} are needed"
+        raise ArgumentError(f"{corpus}: {said}; give a smaller context, or more text")
     return windows

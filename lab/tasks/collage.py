@@ -21,8 +21,9 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from lab.errors import ArgumentError, shown
-from lab.tasks.images import CLASSES, check_images, parts_of
+from lab.data import datasets
+from lab.errors import ArgumentError, check_choice, shown
+from lab.tasks.images import CLASSES, parts_of
 from lab.tasks.table import TableSplit, TableTask
 
 GREY = (0.299, 0.587, 0.114)  # luma of red, green and blue, ITU-R BT.601
@@ -54,7 +55,7 @@ class Collage(TableTask):
 
     def __post_init__(self):
         for source in (self.easy, self.hard):
-            check_images(source)
+            check_choice("image set", source, datasets.names("images"))
         if self.easy == self.hard:
             raise ArgumentError(f"a collage of {self.easy} with itself; name two data sets")
 
@@ -96,7 +97,8 @@ class SingleTileCollage(Collage):
 
     def split(self, seed: int = 0) -> Mapping[str, TableSplit]:
         """Nine splits, the same for every seed."""
-        return _single_tile(self)
+        splits = Collage(self.easy, self.hard).split()
+        return MappingProxyType({**splits, **{part: splits[f"{part}_{self.tile}"] for part in PARTS}})
 
 
 def tiles(images: np.ndarray) -> Tensor:
@@ -117,27 +119,21 @@ def _split(task: Collage) -> Mapping[str, TableSplit]:
     generator = torch.Generator().manual_seed(0)
     splits = {}
     for part in PARTS:
-        for predictive in ("both", "easy", "hard"):
-            name = part if predictive == "both" else f"{part}_{predictive}"
-            splits[name] = _combine(easy[part], hard[part], predictive, generator)
+        for telling in ("", "_easy", "_hard"):
+            splits[part + telling] = _combine(easy[part], hard[part], telling[1:], generator)
     return MappingProxyType(splits)
 
 
-@lru_cache(maxsize=6)  # nothing is copied
-def _single_tile(task: SingleTileCollage) -> Mapping[str, TableSplit]:
-    splits = _split(Collage(task.easy, task.hard))
-    return MappingProxyType({**splits, **{part: splits[f"{part}_{task.tile}"] for part in PARTS}})
-
-
 def _combine(
-    easy: tuple[Tensor, Tensor], hard: tuple[Tensor, Tensor], predictive: str, generator: torch.Generator
+    easy: tuple[Tensor, Tensor], hard: tuple[Tensor, Tensor], telling: str, generator: torch.Generator
 ) -> TableSplit:
-    """As many collages as the smaller pool has images: of the telling tile each at most once, of the other drawn."""
+    """As many collages as the smaller pool has images: of the telling tile ("": both) each at most once, of the other
+    drawn."""
     count = min(len(easy[1]), len(hard[1]))
-    first, second = (hard, easy) if predictive == "hard" else (easy, hard)
+    first, second = (hard, easy) if telling == "hard" else (easy, hard)
     order = torch.randperm(len(first[1]), generator=generator)[:count]
     labels = first[1][order]
-    wanted = labels if predictive == "both" else torch.randint(CLASSES, (count,), generator=generator)
+    wanted = torch.randint(CLASSES, (count,), generator=generator) if telling else labels
     partner = _draw(second[1], wanted, generator)
     rows = {"easy": order, "hard": partner} if first is easy else {"easy": partner, "hard": order}
     inputs = torch.cat([easy[0][rows["easy"]], hard[0][rows["hard"]]], 1).flatten(1)

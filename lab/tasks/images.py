@@ -17,7 +17,7 @@ import torch
 from torch import Tensor
 
 from lab.data import datasets
-from lab.errors import ArgumentError, check_flag, listed, shown
+from lab.errors import check_choice, check_flag
 from lab.tasks.table import TableSplit, TableTask, class_ids, random_parts
 
 CLASSES = 10
@@ -47,9 +47,8 @@ class Images(TableTask):
     classes: ClassVar[int] = CLASSES
 
     def __post_init__(self):
-        check_images(self.source)
-        if not isinstance(self.target, str) or self.target not in TARGETS:
-            raise ArgumentError(f"unknown target {shown(self.target)}; choose one of {', '.join(TARGETS)}")
+        check_choice("image set", self.source, datasets.names("images"))
+        check_choice("target", self.target, TARGETS)
         check_flag("crop", self.crop)
 
     @property
@@ -84,13 +83,6 @@ class Images(TableTask):
     def _crops(self) -> tuple[int, int]:
         name = next((name for name in CROPS if self.source.startswith(name)), None)
         return CROPS[name] if self.crop and name else (0, 0)
-
-
-def check_images(source: str) -> None:
-    """Say so where `source` is no set of images."""
-    known = datasets.names("images")
-    if not isinstance(source, str) or source not in known:
-        raise ArgumentError(f"unknown image set {shown(source)}; choose one of {listed(known, source)}")
 
 
 def cropped(images: np.ndarray, crops: tuple[int, int]) -> np.ndarray:

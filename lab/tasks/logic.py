@@ -51,7 +51,8 @@ import torch
 from torch import Tensor
 
 from lab.errors import ArgumentError, check_whole
-from lab.tasks.stream import Examples, StreamTask, check_held_out, fork, hold_out, known, rank, same_for_all
+from lab.seeds import stream
+from lab.tasks.stream import Examples, StreamTask, check_held_out, fork, hold_out, known, rank
 
 MOST = 1_000_000  # combinations of terms that are listed
 
@@ -75,14 +76,11 @@ class Logic(StreamTask):
         check_whole("terms", self.terms)
         check_whole("length", self.length, 2)
         if self.terms > self.reserved:
-            raise ArgumentError(
-                f"terms={self.terms}: {self.variables} variables reserve {self.reserved} terms for the split"
-                " unseen_terms, too few for one function; give more variables or fewer terms"
-            )
+            said = f"{self.variables} variables reserve {self.reserved} terms for unseen_terms, too few for one"
+            raise ArgumentError(f"terms={self.terms}: {said}; give more variables or fewer terms")
         if comb(2**self.variables, self.terms) > MOST:
-            raise ArgumentError(
-                f"variables={self.variables}, terms={self.terms}: more than {MOST} functions; give fewer of either"
-            )
+            said = f"variables={self.variables}, terms={self.terms}"
+            raise ArgumentError(f"{said}: more than {MOST} functions; give fewer of either")
         check_held_out(self.held_out)
         _functions(self, 0)  # says when held_out leaves nothing to train on
 
@@ -124,7 +122,8 @@ class Logic(StreamTask):
         x = torch.rand(check_whole("count", count), self.length, self.variables, **place)
         if fixed:
             points = slice(None, -1) if fixed == "context" else slice(-1, None)
-            x[:, points] = same_for_all(seed, x.shape[1:], rng.device)[points]
+            same = torch.rand(x.shape[1:], generator=torch.Generator().manual_seed(stream(seed, "fixed")))
+            x[:, points] = same[points].to(rng.device)
         return self._evaluate(functions[torch.randint(len(functions), (count,), **place)], x)
 
     def make(self, terms: Tensor, x: Tensor) -> Examples:
@@ -151,12 +150,8 @@ class Logic(StreamTask):
         f = values.amax(1)  # (N, T)
         inputs = torch.cat([x, f[..., None]], -1)
         inputs[:, -1, -1] = 0.0
-        latents = {
-            "terms": terms,
-            "function": self.rank(terms),
-            "values": values[..., -1],
-            "variance": f.var(1, correction=0),
-        }
+        latents = {"terms": terms, "function": self.rank(terms), "values": values[..., -1]}
+        latents["variance"] = f.var(1, correction=0)
         return Examples(inputs, f[:, -1:], latents)
 
     def rank(self, terms: Tensor) -> Tensor:
@@ -183,12 +178,8 @@ class Logic(StreamTask):
 
     def summary(self, statistics: Mapping[str, Tensor]) -> dict[str, Tensor]:
         """mse, r2 (1 - ΣSE / ΣVar) and r2_paper (mean of 1 - SE / Var), each (R,)."""
-        count, error = statistics["count"], statistics["error"]
-        return {
-            "mse": error / count,
-            "r2": 1 - error / statistics["variance"],
-            "r2_paper": 1 - statistics["ratio"] / count,
-        }
+        error, variance, ratio, count = (statistics[name] for name in ("error", "variance", "ratio", "count"))
+        return {"mse": error / count, "r2": 1 - error / variance, "r2_paper": 1 - ratio / count}
 
     def formula(self, terms: Tensor) -> str:
         """The function with these terms, written out.

@@ -14,16 +14,8 @@ AS_NUMBERS = " as numbers"
 HELP = "a table: an operation ('a+b mod 27'), images ('mnist_sample', also ' as numbers')"
 HELP += " or a data set ('bank-marketing'); `lab data` lists them"
 TEXT_HELP = "a text ('shakespeare')"
-TASK_TITLES = {  # the paper's spelling, in the order of its matrices
-    "memorize": "Memorize",
-    "addmod": "AddMod",
-    "add": "Add",
-    "addreversed": "AddReversed",
-    "mano": "Mano",
-    "haystack": "Haystack",
-    "copy": "Copy",
-    "parentheses": "Parentheses",
-}
+# The paper's spelling, in the order of its matrices.
+TASK_TITLES = {t.lower(): t for t in "Memorize AddMod Add AddReversed Mano Haystack Copy Parentheses".split()}
 TEXT_TITLES = {  # of texts, by the name of their data set
     "shakespeare": "Shakespeare",
     "moby_dick": "Moby-Dick",

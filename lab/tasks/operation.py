@@ -24,7 +24,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
-from lab.errors import ArgumentError, check_number, check_type, check_whole, shown
+from lab.errors import ArgumentError, check_choice, check_number, check_type, check_whole, shown
 from lab.tasks.table import TableSplit, TableTask, random_parts
 
 # (a, b) → value, before the modulus is taken; operands are below MOST, so int64 does not overflow
@@ -72,8 +72,8 @@ class Operation(TableTask):
         if bool(self.modulus) == bool(self.group):
             said = f"modulus={self.modulus}, group={shown(self.group)}"
             raise ArgumentError(f"{said}: give one of the two, as in modulus=27")
-        if self.group and self.group not in GROUPS:
-            raise ArgumentError(f"unknown group {shown(self.group)}; choose one of {', '.join(GROUPS)}")
+        if self.group:
+            check_choice("group", self.group, GROUPS)
         forms = PRODUCTS if self.group else tuple(MODULAR)
         if not isinstance(self.form, str) or self.form not in forms:
             raise ArgumentError(f"unknown operation {shown(self.form)}; choose one of {', '.join(forms)}")
@@ -104,10 +104,10 @@ class Operation(TableTask):
         if not self.group:
             return MODULAR[self.form](n[:, None], n[None]) % self.modulus
         product = products(self.group)
-        a, ab = n[:, None].expand_as(product), product
         if self.form == "ab":
-            return ab.clone()
-        return product[ab, inverses(self.group)[a] if self.form == "aba^-1" else a]
+            return product
+        a = n[:, None].expand_as(product)
+        return product[product, inverses(self.group)[a] if self.form == "aba^-1" else a]
 
     def split(self, seed: int = 0) -> Mapping[str, TableSplit]:
         """train, val and test: disjoint, together the whole table, at random from `seed`. latents: a and b.

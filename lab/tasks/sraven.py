@@ -63,30 +63,21 @@ from torch import Tensor
 from lab.errors import ArgumentError, check_flag, check_whole
 from lab.tasks.stream import Examples, StreamTask, check_held_out, fork, hold_out, known, rank
 
-RULES = (
-    "constant",
-    "progression +1",
-    "progression +2",
-    "progression -1",
-    "progression -2",
-    "addition",
-    "subtraction",
-    "distribute three",
-)
-DISTRIBUTE = RULES.index("distribute three")
 COLUMNS = 3
 # Column c of a row is (p a + q b + r) modulo F, with a and b uniform: (p, q, r) by rule and column. Distribute three
 # is made by another way; its line is never read.
-ROWS = (
-    ((1, 0, 0), (1, 0, 0), (1, 0, 0)),
-    ((1, 0, 0), (1, 0, 1), (1, 0, 2)),
-    ((1, 0, 0), (1, 0, 2), (1, 0, 4)),
-    ((1, 0, 0), (1, 0, -1), (1, 0, -2)),
-    ((1, 0, 0), (1, 0, -2), (1, 0, -4)),
-    ((1, 0, 0), (0, 1, 0), (1, 1, 0)),
-    ((1, 0, 0), (0, 1, 0), (1, -1, 0)),
-    ((0, 0, 0), (0, 0, 0), (0, 0, 0)),
-)
+_ROWS = {
+    "constant": ((1, 0, 0), (1, 0, 0), (1, 0, 0)),
+    "progression +1": ((1, 0, 0), (1, 0, 1), (1, 0, 2)),
+    "progression +2": ((1, 0, 0), (1, 0, 2), (1, 0, 4)),
+    "progression -1": ((1, 0, 0), (1, 0, -1), (1, 0, -2)),
+    "progression -2": ((1, 0, 0), (1, 0, -2), (1, 0, -4)),
+    "addition": ((1, 0, 0), (0, 1, 0), (1, 1, 0)),
+    "subtraction": ((1, 0, 0), (0, 1, 0), (1, -1, 0)),
+    "distribute three": ((0, 0, 0), (0, 0, 0), (0, 0, 0)),
+}
+RULES, ROWS = tuple(_ROWS), tuple(_ROWS.values())
+DISTRIBUTE = RULES.index("distribute three")
 
 
 @dataclass(frozen=True)
@@ -215,11 +206,8 @@ class Sraven(StreamTask):
 
     def summary(self, statistics: Mapping[str, Tensor]) -> dict[str, Tensor]:
         """accuracy (of whole answers, all features right) and accuracy_per_feature, each (R,)."""
-        count = statistics["count"]
-        return {
-            "accuracy": statistics["problems"] / count,
-            "accuracy_per_feature": statistics["features"] / count,
-        }
+        whole, each = (statistics[name] / statistics["count"] for name in ("problems", "features"))
+        return {"accuracy": whole, "accuracy_per_feature": each}
 
     def show(self, examples: Examples, i: int) -> str:
         """Problem i as text: the panels, the answer, and for each of its places which rule gives it from where."""

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from math import comb
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, ClassVar, Self
 
 import numpy as np
 import torch
@@ -35,15 +35,15 @@ class Examples:
 
     inputs: Tensor
     targets: Tensor
-    latents: Mapping[str, Tensor]
+    latents: Mapping[str, Tensor] = field(default_factory=dict)
 
     def __len__(self) -> int:
         return len(self.inputs)
 
-    def __getitem__(self, index: int | slice | Tensor | tuple[slice, slice]) -> Examples:
+    def __getitem__(self, index: int | slice | Tensor | tuple[slice, slice]) -> Self:
         """The examples at `index`; of a batch for R runs, those of the runs at `index`."""
         latents = {name: latent[index] for name, latent in self.latents.items()}
-        return Examples(self.inputs[index], self.targets[index], latents)
+        return type(self)(self.inputs[index], self.targets[index], latents)
 
     @staticmethod
     def stack(parts: Sequence[Examples]) -> Examples:
@@ -195,10 +195,8 @@ def hold_out(combinations: Tensor, fraction: float, seed: int, purpose: str) -> 
         unseen, training = (combinations[part.sort().values] for part in (order[:count], order[count:]))
         if combinations.shape[1] == 1 or len(training.unique()) == parts:
             return training, unseen
-    raise ArgumentError(
-        f"held_out={fraction}: the {len(training)} combinations left for training do not contain all {parts} parts;"
-        " hold out less"
-    )
+    said = f"the {len(training)} combinations left for training do not contain all {parts} parts"
+    raise ArgumentError(f"held_out={fraction}: {said}; hold out less")
 
 
 def rank(subsets: Tensor, total: int) -> Tensor:
@@ -207,9 +205,3 @@ def rank(subsets: Tensor, total: int) -> Tensor:
     table = [[comb(total - 1 - thing, size - i) for thing in range(total)] for i in range(size)]
     follow = torch.tensor(table, device=subsets.device)[torch.arange(size, device=subsets.device), subsets].sum(1)
     return comb(total, size) - 1 - follow
-
-
-def same_for_all(seed: int, shape: Sequence[int], device: torch.device) -> Tensor:
-    """Numbers uniform in [0, 1) that depend on the seed alone: what all examples of an analysis have in common."""
-    generator = torch.Generator().manual_seed(stream(seed, "fixed"))
-    return torch.rand(*shape, generator=generator).to(device)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import lru_cache
 from types import MappingProxyType
 from typing import TYPE_CHECKING, ClassVar
@@ -18,7 +18,8 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from lab.data import datasets
-from lab.errors import ArgumentError, check_type, check_whole, described, listed, shown
+from lab.errors import ArgumentError, check_choice, check_type, check_whole, described
+from lab.tasks.stream import Examples
 
 REQUIRED_SPLITS = ("train", "val", "test")
 TRAINING, VALIDATION = 0.7, 0.3  # of all rows of a table of the benchmark; of those that are left
@@ -26,17 +27,13 @@ MOST_TRAINING, MOST_OTHERS = 10_000, 50_000
 
 
 @dataclass(frozen=True, eq=False)
-class TableSplit:
+class TableSplit(Examples):
     """Rows of one split. Shared between callers: do not write into the tensors.
 
     inputs   (N, D) float32
     targets  (N,) int64 (classes) or float32 (values)
     latents  ground truth by name; every tensor's leading axis is (N,)
     """
-
-    inputs: Tensor
-    targets: Tensor
-    latents: Mapping[str, Tensor] = field(default_factory=dict)
 
     def __post_init__(self):
         inputs, targets = (check_type(name, getattr(self, name), Tensor, "a tensor") for name in ("inputs", "targets"))
@@ -47,13 +44,6 @@ class TableSplit:
         for name, latent in self.latents.items():
             if len(latent) != len(inputs):
                 raise ArgumentError(f"latent {name!r} has {len(latent)} rows; give one a row, {len(inputs)}")
-
-    def __len__(self) -> int:
-        return len(self.inputs)
-
-    def __getitem__(self, index: slice | Tensor) -> TableSplit:
-        latents = {name: latent[index] for name, latent in self.latents.items()}
-        return TableSplit(self.inputs[index], self.targets[index], latents)
 
 
 class TableTask(ABC):
@@ -184,9 +174,7 @@ class Tabular(TableTask):
     loss_name: ClassVar[str] = "cross_entropy"
 
     def __post_init__(self):
-        known = datasets.names("table")
-        if not isinstance(self.name, str) or self.name not in known:
-            raise ArgumentError(f"unknown table {shown(self.name)}; choose one of {listed(known, self.name)}")
+        check_choice("table", self.name, datasets.names("table"))
 
     @property
     def inputs(self) -> int:

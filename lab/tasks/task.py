@@ -22,9 +22,10 @@ import numpy as np
 import torch
 from torch import Tensor
 from torch.nn.functional import pad
+from torch.nn.utils.rnn import pad_sequence
 
 from lab.data.splits import DEFAULT_SPLITS, divide
-from lab.errors import ArgumentError, check_type, check_whole, described, shown
+from lab.errors import ArgumentError, check_choice, check_type, check_whole, described, shown
 
 PAD, SEPARATOR = "<pad>", "<sep>"
 SIZES = {"train": 80_000, "search": 20_000, "val": 1_000, "test": 1_000}  # of most tasks of the transformers paper
@@ -54,9 +55,7 @@ class Split:
         if tokens.ndim != 2 or tokens.dtype != torch.int64 or 0 in tokens.shape:
             raise ArgumentError(f"tokens are {described(tokens)}; give int64 of shape (examples, length), not empty")
         if output.shape != tokens.shape or output.dtype != torch.bool:
-            raise ArgumentError(
-                f"output is {described(output)}; give bool of the shape of tokens, {tuple(tokens.shape)}"
-            )
+            raise ArgumentError(f"output is {described(output)}; give bool of tokens' shape, {tuple(tokens.shape)}")
         padding = tokens == 0
         if (padding[:, :-1] & ~padding[:, 1:]).any():
             raise ArgumentError("a token follows padding (token 0); pad sequences on the right only")
@@ -116,8 +115,7 @@ class Task:
     def __post_init__(self):
         if self.vocabulary[:1] != (PAD,) or len(set(self.vocabulary)) != len(self.vocabulary):
             raise ArgumentError(f"vocabulary {self.vocabulary} of {self.name}: let names differ, the first be {PAD!r}")
-        if self.metric not in METRICS:
-            raise ArgumentError(f"unknown metric {self.metric!r} of {self.name}; choose one of {', '.join(METRICS)}")
+        check_choice("metric", self.metric, METRICS)
         missing = [name for name in REQUIRED_SPLITS if name not in self.splits]
         if missing:
             raise ArgumentError(f"{self.name} has no {missing[0]!r} split; give {', '.join(REQUIRED_SPLITS)}")
@@ -178,14 +176,12 @@ class Task:
             said = f"{' and '.join(map(repr, taken))} mark{'' if len(taken) > 1 else 's'}"
             raise ArgumentError(f"{said} padding and the end of an input in the lab's sequences; give another word")
         ids = {word: number for number, word in enumerate((PAD, SEPARATOR, *words))}
-        rows = [[*x, SEPARATOR, *y] for x, y in zip(read, answered, strict=True)]
-        tokens = torch.zeros(len(rows), max(map(len, rows)), dtype=torch.int64)
-        output = torch.zeros_like(tokens, dtype=torch.bool)
-        for number, (row, x) in enumerate(zip(rows, read, strict=True)):
-            tokens[number, : len(row)] = torch.tensor([ids[word] for word in row])
-            output[number, len(x) + 1 : len(row)] = True
+        sides = ([torch.tensor([ids[word] for word in row]) for row in side] for side in (read, answered))
+        asked, answers = (pad_sequence(side, batch_first=True).numpy() for side in sides)
+        whole = Sequences(asked, answers, {}).split(ids[SEPARATOR])
         indices = _indices(DEFAULT_SPLITS if splits is None else splits, read, check_whole("seed", seed, 0))
-        return cls(name, tuple(ids), {key: Split(tokens[at], output[at]) for key, at in indices.items()}, metric)
+        parts = {key: Split(whole.tokens[at], whole.output[at]) for key, at in indices.items()}
+        return cls(name, tuple(ids), parts, metric)
 
     @cached_property
     def digest(self) -> str:
@@ -208,10 +204,8 @@ class Task:
         if not self.search_in_training:
             return train
         width = max(train.tokens.shape[1], search.tokens.shape[1])
-        tokens, output = (
-            torch.cat([pad(part, (0, width - part.shape[1])) for part in parts])
-            for parts in ((train.tokens, search.tokens), (train.output, search.output))
-        )
+        pairs = (train.tokens, search.tokens), (train.output, search.output)
+        tokens, output = (torch.cat([pad(part, (0, width - part.shape[1])) for part in pair]) for pair in pairs)
         latents = {name: torch.cat([train.latents[name], search.latents[name]]) for name in train.latents}
         return Split(tokens, output, latents)
 

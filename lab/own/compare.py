@@ -24,19 +24,7 @@ from lab.nonlinearity.zoo import zoo
 from lab.own.search import APART, Make, Replaced, grid_of, known, recipe_of, store_of, task
 from lab.run import MOST_SEEDS, Run, beyond_knots, complete, is_much
 from lab.search_results import EpisodeResult, SearchResult, search_of
-from lab.spec import (
-    UNCHANGED,
-    Fit,
-    Learned,
-    ModuleEpisodes,
-    ModuleFunction,
-    ModuleSearch,
-    ModuleSpec,
-    Part,
-    RunSpec,
-    Shaped,
-    register_object,
-)
+from lab.spec import UNCHANGED, Learned, ModuleEpisodes, ModuleFunction, ModuleSearch, ModuleSpec, Part, RunSpec
 from lab.store import Spec, Store
 from lab.training.modules.maker import Maker
 from lab.training.modules.side_by_side import TRAINED
@@ -116,23 +104,18 @@ def compare(
     if len(grid) == 1 and tuning_seeds != TUNING_SEEDS:
         raise ArgumentError(f"tuning_seeds={shown(tuning_seeds)}: there is no rate to choose; give rates=[1e-3, 3e-3]")
     if not isinstance(functions, Mapping) or not functions:
-        raise ArgumentError(
-            f"functions={shown(functions)}: give functions by name, as {{'GELU': None, 'ReLU': 'relu'}}"
-        )
+        raise ArgumentError(f"functions={shown(functions)}: give them by name, as {{'GELU': None, 'ReLU': 'relu'}}")
     parts = {str(key): parts_of(key, given, spec, searches, store, per_channel) for key, given in functions.items()}
     for key, (part, *_) in parts.items():
         if part != UNCHANGED:
-            module = nn.Identity() if isinstance(part, (Learned, Shaped)) else as_module(cast(Any, part))
+            module = nn.Identity() if isinstance(part, (Learned, specs.Shaped)) else as_module(cast(Any, part))
             maker.check(module, f"functions[{key!r}]")
     if per_channel is not False and not any(map(learns, functions.values())):
-        raise ArgumentError(
-            f"per_channel={per_channel}, and no function learns in each model; give lab.Spline(values, learnable=True)"
-        )
+        cure = "give lab.Spline(values, learnable=True)"
+        raise ArgumentError(f"per_channel={per_channel}, and no function learns in each model; {cure}")
     if searches > 1 and all(len(several) == 1 for several in parts.values()):
-        raise ArgumentError(
-            f"searches={searches}, and no function is what lab.search found for this data and model; give its result,"
-            " or leave searches out"
-        )
+        said = "no function is what lab.search found for this data and model"
+        raise ArgumentError(f"searches={searches}, and {said}; give its result, or leave searches out")
 
     def run(part: Part, seed: int, rate: float, split: str) -> RunSpec:
         return RunSpec(data_spec, specs.replace(spec, phi=part), specs.replace(recipe, rate=rate), seed, (split,))
@@ -141,8 +124,7 @@ def compare(
     if len(grid) > 1:
         for key, several in parts.items():
             for number in range(check_whole("tuning_seeds", tuning_seeds, 1, MOST_SEEDS)):
-                which = number % len(several)
-                seed = FIRST_TUNING_SEED + number
+                which, seed = number % len(several), FIRST_TUNING_SEED + number
                 tuning += [Trained(key, which, run(several[which], seed, one, "val")) for one in grid]
         complete([run.spec for run in tuning], store, device, progress, workers=1)
         best = {key: best_rate([t.spec for t in tuning if t.function == key], data, store) for key in parts}
@@ -169,8 +151,8 @@ def _notes(
 ) -> list[str]:
     notes = list(maker.notes)
     trained = [Run(run.spec, store).notes for run in runs]
-    batch = runs[0].spec.recipe.batch
-    if batch not in (None, Fit.batch) and batch > (count := sum(len(data.rows.get(name, ())) for name in TRAINED)):
+    batch, count = runs[0].spec.recipe.batch, sum(len(data.rows.get(name, ())) for name in TRAINED)
+    if batch not in (None, specs.Fit.batch) and batch > count:
         notes.append(f"batch={batch}: each step sees all {count} training examples")
     for key in best:
         of_function = [one.get("beyond") for run, one in zip(runs, trained, strict=True) if run.function == key]
@@ -183,17 +165,14 @@ def _notes(
     if ends := [key for key, rate in best.items() if len(grid) > 1 and rate in (min(grid), max(grid))]:
         notes.append(f"the best rate of {', '.join(ends)} is at an end of the grid: widen it")
     if len(set(best.values())) > 1:
-        notes.append(
-            "functions have different rates, a part of what differs; to compare at one, give rate= and no rates="
-        )
+        said = "functions have different rates, a part of what differs"
+        notes.append(f"{said}; to compare at one, give rate= and no rates=")
     if diverged := sum(Run(run.spec, store).diverged is not None for run in runs):
         notes.append(f"{diverged} of {len(runs)} runs diverged and are left out; try lower rates")
     guess = log(len(data.classes)) if data.loss == "cross_entropy" else inf
     if worse := sum(Run(run.spec, store).loss[-1] > 2 * guess for run in runs):
-        notes.append(
-            f"{worse} of {len(runs)} runs ended with more than twice the training loss of a guess among all"
-            " classes; try lower rates"
-        )
+        said = f"{worse} of {len(runs)} runs ended with more than twice the training loss of a guess among all classes"
+        notes.append(f"{said}; try lower rates")
     if seeds == 1:
         notes.append("one seed has no interval: give seeds=6")
     return notes + ([UNKNOWN] if name else [])
@@ -229,11 +208,8 @@ def choice(
     """
     means = {rate: _mean(values, -np.inf) for rate, values in scores.items()}
     best = max(means, key=means.__getitem__)
-    near = [
-        rate
-        for rate in means
-        if means[best] == means[rate] or means[best] - means[rate] <= _error(scores[best], scores[rate], examples)
-    ]
+    gaps = {rate: 0.0 if mean == means[best] else means[best] - mean for rate, mean in means.items()}  # not ∞ - ∞
+    near = [rate for rate, gap in gaps.items() if gap <= _error(scores[best], scores[rate], examples)]
     return min(near, key=lambda rate: _mean(losses[rate], np.inf))
 
 
@@ -293,10 +269,8 @@ def _stored_search(
     if number == 0 and not store.has(cast(Spec, spec)):
         store.save(spec, *result._stored)
     elif first.model.layout != model.layout or first.model.replace != model.replace:
-        raise ArgumentError(
-            "searches: the function was found in another model than this one, so it cannot be searched for again here; "
-            "leave searches out"
-        )
+        said = "the function was found in another model than this one, so it cannot be searched for again here"
+        raise ArgumentError(f"searches: {said}; leave searches out")
     return spec
 
 
@@ -322,5 +296,5 @@ def _function(given: Callable) -> ModuleFunction:
         digest.update(tensor.detach().cpu().reshape(-1).contiguous().view(torch.uint8).numpy().tobytes())
     kind = type(given).__qualname__ if isinstance(given, nn.Module) else getattr(given, "__qualname__", "function")
     part = ModuleFunction(kind, repr(module) if isinstance(given, nn.Module) else kind, digest.hexdigest())
-    register_object(part, module)
+    specs.register_object(part, module)
     return part

@@ -7,7 +7,7 @@ import shutil
 import tempfile
 import weakref
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import torch
@@ -37,6 +37,7 @@ from lab.training.modules.maker import Maker, maker
 from lab.training.modules.side_by_side import TRAINED, WAYS
 from lab.training.optimizers import RULES
 
+GIVEN = ("seed", "device", "progress")  # by lab.search, whatever the user has set
 TRAINING = tuple("steps rate batch optimizer schedule decay momentum warmup cooldown precision every threads".split())
 USUAL = {  # names that other libraries have
     **dict.fromkeys(("lr", "learning_rate"), "rate"),
@@ -109,27 +110,18 @@ def grid_of(rates: Sequence[float]) -> list[float]:
     return list(dict.fromkeys(check_above_zero("rates", rate) for rate in rates))
 
 
-GIVEN = ("seed", "device", "progress")  # by lab.search, whatever the user has set
-
-
 def search_data(
     data: Any, model: Any, replace: Any, by: str | None, store: Store | None, **settings: Any
 ) -> SearchResult | EpisodeResult:
     """By two losses, or by episodes; says what is missing of a `lab.Data`, its model, and what is replaced."""
     if not isinstance(data, Data):
-        raise ArgumentError(
-            f"task={shown(data)} with model, replace or settings: these are for data of your own; give a lab.Data, as "
-            "lab.Data.from_arrays(X, y)"
-        )
+        said = f"task={shown(data)} with model, replace or settings: these are for data of your own"
+        raise ArgumentError(f"{said}; give a lab.Data, as lab.Data.from_arrays(X, y)")
     if model is None and replace is None and (named := [key for key in settings if key not in GIVEN]):
-        raise ArgumentError(
-            f"{listed(named)} {'is' if len(named) == 1 else 'are'} for a search with model= and replace=; without, "
-            "the lab's own perceptrons are searched, as lab.search(data)"
-        )
+        said = f"{listed(named)} {'is' if len(named) == 1 else 'are'} for a search with model= and replace="
+        raise ArgumentError(f"{said}; without, the lab's own perceptrons are searched, as lab.search(data)")
     if model is None or replace is None:
-        raise ArgumentError(
-            "a lab.Data is searched with a model of your own: give model=make and replace=torch.nn.GELU"
-        )
+        raise ArgumentError("a lab.Data is searched with a model of yours: give model=make and replace=torch.nn.GELU")
     if check_choice("by", "two_loss" if by is None else by, ("two_loss", "episodes")) == "two_loss":
         return search_by_two_losses(data, model, replace, store=store, **settings)
     return search_by_episodes(data, model, replace, store=store, **settings)
@@ -158,13 +150,11 @@ def search_by_two_losses(
 ) -> SearchResult:
     """Learn one function for all the activations of a model of your own, by two losses; see `lab.search`."""
     if "per_channel" in fit:
-        raise ArgumentError(
-            "per_channel: lab.search learns one function for all; lab.compare has it, of learnable splines"
-        )
+        raise ArgumentError("per_channel: lab.search learns one function; lab.compare has it, of learnable splines")
     store, spec = store_of(name, store), _searchable(data, model, replace, name, side_by_side)
     recipe = recipe_of(steps, rate, device, **fit)
-    models, phi = check_whole("models", models), _function(low, high, knots, spline_rate, start, seed)
-    wanted = ModuleSearch(task(data), spec, recipe, models, *phi)
+    phi = _function(low, high, knots, spline_rate, start, seed)
+    wanted = ModuleSearch(task(data), spec, recipe, check_whole("models", models), *phi)
     complete([wanted], store, device, progress, workers=1)
     return SearchResult(wanted, store)
 
@@ -198,19 +188,17 @@ def search_by_episodes(
         raise ArgumentError(f"every={shown(fit['every'])}: a search by episodes looks at the end of training alone")
     retrain = recipe_of(steps, rate, device, **fit)
     check_choice("optimizer", retrain.optimizer, [rule for rule in RULES if rule in OPTIMIZERS])
-    phi = _function(low, high, knots, spline_rate, start, seed)
+    low, high, knots, spline_rate, start, seed = _function(low, high, knots, spline_rate, start, seed)
     check_whole("window", window, 0)
+    numbers = range(APART * seed, APART * seed + check_whole("restarts", restarts, 1, APART))
     wanted = ModuleEpisodes(
         task(data),
         spec,
         ConstantRate(steps, rate, retrain.batch, retrain.optimizer),
         retrain,
-        tuple(
-            Restart(APART * phi.seed + number, phi.rate, phi.knots, window, phi.start)
-            for number in range(check_whole("restarts", restarts, 1, APART))
-        ),
-        low=phi.low,
-        high=phi.high,
+        tuple(Restart(number, spline_rate, knots, window, start) for number in numbers),
+        low=low,
+        high=high,
         episodes=check_whole("episodes", episodes),
         pool=tuple(name for name in TRAINED if name in data.rows),
         normalized=True,
@@ -228,26 +216,13 @@ def _searchable(data: Data, model: Make, replace: Replaced, name: str | None, wa
     return spec
 
 
-class _Function(NamedTuple):
-    """The function that a search begins with, and how it follows its gradient."""
-
-    low: float
-    high: float
-    knots: int
-    rate: float
-    start: str
-    seed: int
-
-
-def _function(low: float, high: float, knots: int, rate: float, start: str, seed: int) -> _Function:
-    """What both searches are given of their function, checked."""
-    if not check_number("low", low) < check_number("high", high):
+def _function(
+    low: float, high: float, knots: int, rate: float, start: str, seed: int
+) -> tuple[float, float, int, float, str, int]:
+    """What both searches are given of the function that they begin with, checked."""
+    low, high = check_number("low", low), check_number("high", high)
+    if not low < high:
         raise ArgumentError(f"low={low:g}, high={high:g}: low must be below high")
-    return _Function(
-        check_number("low", low),
-        check_number("high", high),
-        check_whole("knots", knots, 2),
-        check_above_zero("spline_rate", rate),
-        check_choice("start", start, ("zero", *NAMES)),
-        check_whole("seed", seed, 0, MOST_SEED),
-    )
+    knots, rate = check_whole("knots", knots, 2), check_above_zero("spline_rate", rate)
+    start, seed = check_choice("start", start, ("zero", *NAMES)), check_whole("seed", seed, 0, MOST_SEED)
+    return low, high, knots, rate, start, seed

@@ -119,7 +119,7 @@ def rounding(dtype: torch.dtype, knots: int) -> float:
 
 def _all_of(kernel, grad, x, values):
     gradients = kernel.backward(grad, x, values, -20.0, 20.0, True, True)
-    mixed = kernel.slope_backward(grad, x, values, -20.0, 20.0)
+    mixed = kernel.backward(grad, x, values, -20.0, 20.0, False, True, slope=True)[1]
     return kernel.forward(x, values, -20.0, 20.0), *gradients, mixed
 
 

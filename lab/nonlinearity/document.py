@@ -34,10 +34,8 @@ def read(path: str | Path) -> dict:
         raise LabError(f"{path} has schema {schema}, this lab reads up to {SCHEMA}: update the lab to read it")
     seal = document.pop("sha256", None)
     if (schema or seal) and seal != checksum(document):
-        raise LabError(
-            f"{path} is damaged, or was edited: its content does not have its checksum; "
-            "bring back the file as it was, or write it anew with Spline.save"
-        )
+        said = f"{path} is damaged, or was edited: its content does not have its checksum"
+        raise LabError(f"{said}; bring back the file as it was, or write it anew with Spline.save")
     return document
 
 

@@ -23,25 +23,25 @@ def interpolate(x: Tensor, values: Tensor, low: float, high: float) -> Tensor:
 forward = interpolate
 
 
-def backward(grad: Tensor, x: Tensor, values: Tensor, low: float, high: float, of_x: bool, of_values: bool):
-    """Gradients of Σ grad · φ(x): of x, shape and dtype of `x`, and of the values, theirs; None where not asked for."""
+def backward(
+    grad: Tensor, x: Tensor, values: Tensor, low: float, high: float, of_x: bool, of_values: bool, slope: bool = False
+) -> tuple[Tensor | None, Tensor | None]:
+    """Gradients of Σ grad · φ(x): of x, shape and dtype of `x`, and of the values, theirs; None where not asked for.
+
+    slope: that of the values is instead of Σ grad · φ'(x), the mixed second derivative.
+    """
     index, fraction, inside = _locate(x, values, low, high)
     gx = gv = None
     if of_x:
         rise = _look_up(values.to(fraction.dtype), index)[1]
-        slope = torch.where(inside, rise * _inverse(values, low, high), 0 * fraction)
-        gx = (grad * slope).to(x.dtype)
-    if of_values:
+        gx = (grad * torch.where(inside, rise * _inverse(values, low, high), 0 * fraction)).to(x.dtype)
+    if of_values and slope:
+        right = torch.where(inside, grad.to(fraction.dtype) * _inverse(values, low, high), 0 * fraction)
+        gv = _scatter(-right, right, index, values)
+    elif of_values:
         right = grad * fraction
         gv = _scatter(grad - right, right, index, values)
     return gx, gv
-
-
-def slope_backward(grad: Tensor, x: Tensor, values: Tensor, low: float, high: float) -> Tensor:
-    """Gradient of Σ grad · φ'(x) in the values: the mixed second derivative. Shape and dtype of `values`."""
-    index, fraction, inside = _locate(x, values, low, high)
-    right = torch.where(inside, grad.to(fraction.dtype) * _inverse(values, low, high), 0 * fraction)
-    return _scatter(-right, right, index, values)
 
 
 def _locate(x: Tensor, values: Tensor, low: float, high: float) -> tuple[Tensor, Tensor, Tensor]:

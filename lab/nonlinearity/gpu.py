@@ -127,31 +127,24 @@ def forward(x: Tensor, values: Tensor, low: float, high: float) -> Tensor:
     return y
 
 
-def backward(grad: Tensor, x: Tensor, values: Tensor, low: float, high: float, of_x: bool, of_values: bool):
+def backward(
+    grad: Tensor, x: Tensor, values: Tensor, low: float, high: float, of_x: bool, of_values: bool, slope: bool = False
+) -> tuple[Tensor | None, Tensor | None]:
     """As `formula.backward`.
 
     Knot gradients: a program's sums are float32 (from half-precision inputs: terms rounded to TF32, 2^-11 of their
     size), those over programs double.
     """
     if torch.float64 in (x.dtype, values.dtype) or (of_values and values.shape[-1] > MOST_KNOTS):
-        return formula.backward(grad, x, values, low, high, of_x, of_values)
+        return formula.backward(grad, x, values, low, high, of_x, of_values, slope)
     source, table, sizes, grid = _ready(x, values, low, high)
     grad, gx = grad.to(x.dtype).contiguous(), torch.empty_like(source) if of_x else None
     if of_values:
-        return gx, _sum(grad, source, table, sizes, grid, gx, slope=False).view(values.shape).to(values.dtype)
+        return gx, _sum(grad, source, table, sizes, grid, gx, slope).view(values.shape).to(values.dtype)
     blocks = triton.cdiv(sizes[1], BLOCK)
     with _on(x):
         _backward_x[(sizes[0] * blocks,)](source, grad, table, gx, sizes[1], blocks, *grid, BLOCK=BLOCK, **OPTIONS)
     return gx, None
-
-
-def slope_backward(grad: Tensor, x: Tensor, values: Tensor, low: float, high: float) -> Tensor:
-    """As `formula.slope_backward`."""
-    if torch.float64 in (x.dtype, values.dtype) or values.shape[-1] > MOST_KNOTS:
-        return formula.slope_backward(grad, x, values, low, high)
-    source, table, sizes, grid = _ready(x, values, low, high)
-    grad = grad.to(x.dtype).contiguous()
-    return _sum(grad, source, table, sizes, grid, None, slope=True).view(values.shape).to(values.dtype)
 
 
 def _sum(grad: Tensor, x: Tensor, table: Tensor, sizes: tuple, grid: tuple, gx: Tensor | None, slope: bool) -> Tensor:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 import math
-from typing import cast
 
 import numpy as np
 import torch
@@ -38,15 +37,10 @@ def forward(x: Tensor, values: Tensor, low: float, high: float) -> Tensor:
     return y.view(x.shape).to(x.dtype)
 
 
-def slope_backward(grad: Tensor, x: Tensor, values: Tensor, low: float, high: float) -> Tensor:
-    """As `formula.slope_backward`."""
-    return cast(Tensor, backward(grad, x, values, low, high, False, True, slope=True)[1])
-
-
 def backward(
     grad: Tensor, x: Tensor, values: Tensor, low: float, high: float, of_x: bool, of_values: bool, slope: bool = False
 ) -> tuple[Tensor | None, Tensor | None]:
-    """As `formula.backward`, knot gradients summed in double precision; with `slope` as `formula.slope_backward`."""
+    """As `formula.backward`, knot gradients summed in double precision."""
     inside, table = _ready(x, values)
     cut, inverse = Cut(x, values), (values.shape[-1] - 1) / (high - low)
     gx = torch.empty_like(inside) if of_x else inside.new_empty(0, 0)

@@ -66,12 +66,8 @@ class GEGLU(nn.Module):
         return x * F.gelu(gate, approximate="tanh")
 
 
-class ScaledGEGLU(nn.Module):
+class ScaledGEGLU(ScaledGELU):
     """(…, 2 channels) → (…, channels): x β GELU(gate) (Listing 2); β (channels,), 1 at the start."""
-
-    def __init__(self, channels: int):
-        super().__init__()
-        self.beta = nn.Parameter(torch.ones(channels))
 
     def forward(self, x: Tensor) -> Tensor:
         x, gate = x.chunk(2, -1)
@@ -118,9 +114,8 @@ class KANLinear(nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         splines = bases(x, self.knots.to(x.dtype), self.order).flatten(-2)
-        return F.linear(F.silu(x), self.base) + F.linear(
-            splines, (self.coefficients * self.scale[..., None]).flatten(1)
-        )
+        weight = (self.coefficients * self.scale[..., None]).flatten(1)
+        return F.linear(F.silu(x), self.base) + F.linear(splines, weight)
 
 
 def knots(grid: int, order: int, low: float, high: float) -> Tensor:

@@ -125,10 +125,8 @@ def _refuse_foreign(path: Path) -> None:
         return
     status = path.stat()
     if status.st_uid not in (os.geteuid(), 0):
-        raise BuildError(
-            f"{path} belongs to another user (number {status.st_uid}) and is not used; remove it, or name "
-            "a cache folder of your own with XDG_CACHE_HOME"
-        )
+        said = f"{path} belongs to another user (number {status.st_uid}) and is not used"
+        raise BuildError(f"{said}; remove it, or name a cache folder of your own with XDG_CACHE_HOME")
     if status.st_mode & (stat.S_IWGRP | stat.S_IWOTH):
         raise BuildError(f"others may write to {path}, so it is not used; run `chmod go-w {shlex.quote(str(path))}`")
 
@@ -230,7 +228,7 @@ def forward(x: Tensor, values: Tensor, low: float, high: float) -> Tensor:
 def backward(
     grad: Tensor, x: Tensor, values: Tensor, low: float, high: float, of_x: bool, of_values: bool, slope: bool = False
 ) -> tuple[Tensor | None, Tensor | None]:
-    """As `formula.backward`, knot gradients summed in double precision; with `slope` as `formula.slope_backward`."""
+    """As `formula.backward`, knot gradients summed in double precision."""
     inside, table = _ready(x, values)
     grad, cut, knots = grad.to(inside.dtype).contiguous(), Cut(inside, table), table.shape[-1]
     gx = torch.empty_like(inside) if of_x else None
@@ -241,11 +239,6 @@ def backward(
         partial, gv = gv, torch.empty(cut.runs, knots, dtype=torch.float64)
         cast(ctypes.CDLL, library()).spline_collect(partial.data_ptr(), gv.data_ptr(), cut.runs, cut.slices, knots)
     return None if gx is None else gx.to(x.dtype), None if gv is None else gv.view(table.shape).to(values.dtype)
-
-
-def slope_backward(grad: Tensor, x: Tensor, values: Tensor, low: float, high: float) -> Tensor:
-    """As `formula.slope_backward`."""
-    return cast(Tensor, backward(grad, x, values, low, high, False, True, slope=True)[1])
 
 
 def _ready(x: Tensor, values: Tensor) -> tuple[Tensor, Tensor]:

@@ -5,7 +5,7 @@ differentiation, because φ is linear in its values and piecewise linear in x, s
 `spline` (φ), `spline_backward` (both gradients of Σ grad · φ(x), in one pass over memory) and `spline_slope_backward`
 (gradient of Σ grad · φ'(x) in the values).
 
-Kernels are modules with forward, backward and slope_backward of one signature:
+Kernels are modules with forward and backward of one signature:
 on the CPU `native` (C), where there is no compiler `jit` (numba); on CUDA `gpu` (Triton); everywhere else `formula`
 (torch). The environment variable LAB_KERNEL (native, numba, torch) forces one on the CPU; torch, on CUDA too.
 """
@@ -135,7 +135,9 @@ def _install(key: str, kernel) -> dict:
         return x.new_empty(0) if gx is None else gx, values.new_empty(0) if gv is None else gv
 
     def slope_backward(grad, x, values, low, high):
-        return kernel().slope_backward(grad, x, values, low, high) if x.numel() else torch.zeros_like(values)
+        if not x.numel():
+            return torch.zeros_like(values)
+        return kernel().backward(grad, x, values, low, high, False, True, slope=True)[1]
 
     implementations = {"spline": forward, "spline_backward": backward, "spline_slope_backward": slope_backward}
     for name, implementation in implementations.items():

@@ -159,9 +159,8 @@ def places_of(model: nn.Module, old: Old | tuple[Old, ...]) -> list[Place]:
     kinds = kinds_of(old)
     places = [] if isinstance(model, Script) else _matching(model, kinds)
     if not places and (script := next((m for m in model.modules() if isinstance(m, Script)), None)) is not None:
-        raise ArgumentError(
-            f"the model has a {type(script).__name__}, whose code is fixed; swap first, then torch.jit.script or trace"
-        )
+        said = f"the model has a {type(script).__name__}, whose code is fixed"
+        raise ArgumentError(f"{said}; swap first, then torch.jit.script or trace")
     if not places:
         raise ArgumentError(f"{_nothing_fits(model, kinds)}; {what_there_is(model)}")
     return places
@@ -223,9 +222,7 @@ def _unseen(model: nn.Module, places: Sequence[Place], old: tuple[Old, ...]) -> 
     if others and not any(isinstance(kind, str) for kind in old):  # a pattern says which are meant
         sort = "a module" if others[0].is_module else "a function that a module keeps"
         names = listed([place.name for place in others])
-        lines.append(
-            f"{names}: {sort}, which stays as it is; give a tuple, as (torch.nn.ReLU, F.relu), to replace both"
-        )
+        lines.append(f"{names}: {sort}, which stays as it is; give a tuple, (torch.nn.ReLU, F.relu), to replace both")
     return lines
 
 

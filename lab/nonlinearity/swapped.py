@@ -145,10 +145,8 @@ def _said(name: str, module: nn.Module) -> dict:
         return {"kind": "polynomial", "low": module.low, "high": module.high, **of}
     if known := name_of(module):
         return {"kind": "named", "name": known}
-    raise ArgumentError(
-        f"{name} is a {type(module).__name__}, which no file of the lab can describe; save model.state_dict(), and to "
-        "load it build the model, swap, load_state_dict"
-    )
+    cure = "save model.state_dict(), and to load it build the model, swap, load_state_dict"
+    raise ArgumentError(f"{name} is a {type(module).__name__}, which no file of the lab can describe; {cure}")
 
 
 def _made(said: dict) -> nn.Module:

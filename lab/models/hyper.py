@@ -250,10 +250,7 @@ class TokenHyperTransformer(HyperTransformer):
 
     def forward(self, tokens: Tensor, positions: Tensor | None = None) -> Tensor:
         """As `Transformer.forward`: logits (R, B, T, V), or (R, B, K, V) at positions (R, B, K)."""
-        x = self.embed(tokens)
-        for block in self.blocks:
-            x = block(x)
-        return self.head(self.norm(at_positions(x, positions)))
+        return self.head(self.norm(at_positions(self.stream(tokens), positions)))
 
     def embed(self, inputs: Tensor) -> Tensor:
         return super().embed(nn.functional.one_hot(inputs, self.embedding.weight.shape[1]))
@@ -263,12 +260,8 @@ def initialize(model: nn.Module, seeds: Sequence[int]) -> None:
     """Fill run r of every parameter from seed r, as the reference code does: weights from a normal distribution cut at
     two standard deviations, with variance 1 / inputs, relative biases from one with variance 1 / buckets, not cut;
     biases 0, norms 1."""
-    for owner, name, part, generator in slices(model, (HyperAttention, Linear, Norm), seeds):
-        if isinstance(owner, Norm):
-            part.fill_(1.0 if name == "weight" else 0.0)
-        elif name == "bias":
-            part.zero_()
-        elif name == "relative":
+    for _, name, part, generator in slices(model, (HyperAttention, Linear, Norm), seeds):
+        if name == "relative":
             part.normal_(0.0, 1 / math.sqrt(part.shape[-1]), generator=generator)
         else:  # weight (inputs, outputs), inner (heads, inputs, outputs)
             std = 1 / math.sqrt(part.shape[-2]) / CUT

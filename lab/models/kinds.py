@@ -16,10 +16,12 @@ from torch import Tensor, nn
 
 from lab.errors import ArgumentError
 from lab.kinds import Sizes, batch_key, build, check
-from lab.models import rotary_hyper, small_language, speedrun  # noqa: F401  they have their specs in their own files
 from lab.models.hyper import HyperTransformer, TokenHyperTransformer
 from lab.models.layers import Decoder
 from lab.models.mlp import MLP
+from lab.models.rotary_hyper import RotaryHyperModel
+from lab.models.small_language import SmallLanguageModel
+from lab.models.speedrun import SpeedrunModel
 from lab.models.transformer import Transformer, VectorTransformer
 from lab.spec import HyperModel, ModelSpec, Perceptron, RunSpec
 from lab.spec.canonical import form
@@ -119,9 +121,11 @@ def perceptrons(sizes: Sizes, specs: Sequence[RunSpec], modules: Sequence[nn.Mod
 
 @batch_key.register(ModelSpec)
 @batch_key.register(HyperModel)
-def _(model: ModelSpec | HyperModel, spec: RunSpec) -> ModelSpec | HyperModel:
-    forms: dict[str, Any] = {name: form(part) for name, part in model.parts.items()}
-    return replace(model, **forms)
+@batch_key.register(RotaryHyperModel)
+@batch_key.register(SmallLanguageModel)
+@batch_key.register(SpeedrunModel)
+def _(model: Any, spec: RunSpec) -> Any:
+    return replace(model, **{name: form(part) for name, part in model.parts.items()})
 
 
 @batch_key.register(Perceptron)

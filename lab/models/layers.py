@@ -219,12 +219,10 @@ def _call_canon(name: str, like: Tensor, *tensors: Tensor) -> None:
 @functools.cache
 def _canon_kernel() -> ctypes.CDLL | None:
     """The library, or None where it cannot be built or loaded; PyTorch's operations take its place."""
-    pointers, types = {"forward": 3, "backward": 5}, ("float32", "float64")
-    functions = {
-        f"canon_{name}_{kind}": [ctypes.c_void_p] * count + [ctypes.c_int64] * 4
-        for name, count in pointers.items()
-        for kind in types
-    }
+    functions: dict[str, list] = {}
+    for kind in ("float32", "float64"):
+        for name, pointers in (("forward", 3), ("backward", 5)):
+            functions[f"canon_{name}_{kind}"] = [ctypes.c_void_p] * pointers + [ctypes.c_int64] * 4
     try:
         return native.loaded("canon", [Path(__file__).with_name("canon.c")], functions)
     except native.BuildError:
@@ -317,6 +315,13 @@ class Decoder(nn.Module):
     def embed(self, inputs: Tensor) -> Tensor:
         return self.embedding(inputs)
 
+    def stream(self, inputs: Tensor) -> Tensor:
+        """The residual stream behind the last block: inputs as of `embed` → (R, B, T, C)."""
+        x = self.embed(inputs)
+        for block in self.blocks:
+            x = block(x)
+        return x
+
     def attention_scores(self, inputs: Tensor, normalized: bool = True) -> list[Tensor]:
         """How much each query attends to each key, a tensor (R, B, H, query, key) for each layer.
 
@@ -333,11 +338,15 @@ class Decoder(nn.Module):
 def slices(
     model: nn.Module, kinds: tuple[type[nn.Module], ...], seeds: Sequence[int]
 ) -> Iterator[tuple[nn.Module, str, Tensor, torch.Generator]]:
-    """Every run's part of each parameter of modules of these kinds, in a fixed order, to be filled from the run's own
-    generator: the module, the parameter's name, the part, the generator."""
+    """Every run's part of each weight of modules of these kinds, in a fixed order, to be filled from the run's own
+    generator: the module, the parameter's name, the part, the generator. Biases become 0, weights of norms 1."""
     owners = [module for module in model.modules() if isinstance(module, kinds)]
     for run, seed in enumerate(seeds):
         generator = torch.Generator().manual_seed(stream(seed, "weights"))
         for owner in owners:
             for name, parameter in owner.named_parameters(recurse=False):
-                yield owner, name, parameter.data[run], generator
+                part = parameter.data[run]
+                if name == "bias" or isinstance(owner, Norm):
+                    part.fill_(0.0 if name == "bias" else 1.0)
+                else:
+                    yield owner, name, part, generator

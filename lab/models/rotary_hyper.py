@@ -25,7 +25,7 @@ from torch import Tensor, nn
 from torch.utils.checkpoint import checkpoint
 
 from lab.errors import ArgumentError, check_choice
-from lab.kinds import Sizes, batch_key, build
+from lab.kinds import Sizes, build
 from lab.models.hyper import EPSILON, NORMALIZATIONS, mix, normalize
 from lab.models.layers import (
     Decoder,
@@ -40,8 +40,7 @@ from lab.models.layers import (
     split_heads,
 )
 from lab.models.transformer import DIRECT, chunked
-from lab.spec import Part, RunSpec, register, replace
-from lab.spec.canonical import form
+from lab.spec import Part, RunSpec, register
 
 NETWORKS = ("head", "pair")
 PAIRS = {"cpu": 2**22, "cuda": 2**26}  # numbers of u at once, by device: 16 and 256 MB in float32
@@ -88,8 +87,7 @@ class RotaryHyperAttention(nn.Module):
         check_choice("normalization", spec.normalization, NORMALIZATIONS)
         check_choice("network", spec.network, NETWORKS)
         if spec.head_width % 2:
-            cure = "rotary positions turn pairs of channels; give an even one"
-            raise ArgumentError(f"head_width={spec.head_width}: {cure}")
+            raise ArgumentError(f"head_width={spec.head_width}: positions turn pairs of channels; give an even one")
         self.heads, self.normalization, self.network, self.phi = spec.heads, spec.normalization, spec.network, phi
         inner = spec.heads * spec.head_width
         self.query, self.key, self.value = (Linear(runs, spec.width, inner, bias=False) for _ in range(3))
@@ -197,18 +195,14 @@ class RotaryHyperTransformer(Decoder):
 
     def forward(self, tokens: Tensor, positions: Tensor | None = None) -> Tensor:
         """As `Transformer.forward`: logits (R, B, T, V), or (R, B, K, V) at positions (R, B, K)."""
-        x = self.embed(tokens)
-        for block in self.blocks:
-            x = block(x)
-        return cast(Embedding, self.embedding).logits(self.norm(at_positions(x, positions)))
+        x = self.norm(at_positions(self.stream(tokens), positions))
+        return cast(Embedding, self.embedding).logits(x)
 
 
 def initialize(model: nn.Module, seeds: Sequence[int]) -> None:
     """Fill run r of every parameter from seed r, as NanoDO does."""
     for owner, _, part, generator in slices(model, (Embedding, Linear, Norm), seeds):
-        if isinstance(owner, Norm):
-            part.fill_(1.0)
-        elif isinstance(owner, Embedding):
+        if isinstance(owner, Embedding):
             part.normal_(0.0, 1 / sqrt(part.shape[-1]), generator=generator)
         else:
             bound = sqrt(6 / sum(part.shape))
@@ -223,8 +217,3 @@ def _(
         raise ArgumentError(f"a RotaryHyperModel reads tokens, and this task has {sizes.form}; give a HyperModel")
     phi, mlp = cast(Sequence[nn.Module], modules)
     return RotaryHyperTransformer(model, sizes.inputs, sizes.length, [spec.seed for spec in specs], phi, mlp)
-
-
-@batch_key.register(RotaryHyperModel)
-def _(model: RotaryHyperModel, spec: RunSpec) -> RotaryHyperModel:
-    return replace(model, phi=form(model.phi), mlp=form(model.mlp))

@@ -17,14 +17,13 @@ from torch import Tensor, nn
 from torch.func import functional_call
 
 from lab.errors import ArgumentError, LabError, check_choice
-from lab.kinds import Sizes, batch_key, build, check
+from lab.kinds import Sizes, build, check
 from lab.models.layers import at_positions
 from lab.nonlinearity.learnable import GEGLU, KANLinear, PReLU, ScaledGEGLU, ScaledGELU, Swish
 from lab.nonlinearity.spline import Spline
 from lab.nonlinearity.swap import swap
 from lab.seeds import stream
-from lab.spec import Part, RunSpec, register, replace
-from lab.spec.canonical import form
+from lab.spec import Part, RunSpec, register
 
 GATED = ("geglu", "learnable_geglu")
 # The paper's activations by name, for a layer of so many channels; GELU is its approximation by tanh.
@@ -224,11 +223,6 @@ def _(
 @check.register(SmallLanguageModel)
 def _(model: SmallLanguageModel, spec: RunSpec) -> None:
     check_choice("family", model.family, FAMILIES)
-
-
-@batch_key.register(SmallLanguageModel)
-def _(model: SmallLanguageModel, spec: RunSpec) -> SmallLanguageModel:
-    return model if not model.parts else replace(model, activation=form(model.activation))
 
 
 class Stacked(nn.Module):

@@ -20,10 +20,9 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from lab.errors import ArgumentError, check_choice
-from lab.kinds import Sizes, batch_key, build, check
+from lab.kinds import Sizes, build, check
 from lab.models.layers import Embedding, Linear, at_positions, rotary_angles, rotate, slices, split_heads
-from lab.spec import Part, RunSpec, register, replace
-from lab.spec.canonical import form
+from lab.spec import Part, RunSpec, register
 
 CAP = 30.0  # of logits: CAP tanh(logit / CAP)
 BLOCK = 128  # tokens: windows are counted in blocks
@@ -188,8 +187,3 @@ def _(model: SpeedrunModel, spec: RunSpec) -> None:
     check_choice("precision", model.precision, PRECISIONS)
     if model.layers < 2:
         raise ArgumentError(f"layers={model.layers}: skips lead from one half to the other; give two layers or more")
-
-
-@batch_key.register(SpeedrunModel)
-def _(model: SpeedrunModel, spec: RunSpec) -> SpeedrunModel:
-    return replace(model, mlp=form(model.mlp))

@@ -211,8 +211,7 @@ class Transformer(Decoder):
         super().__init__()
         if spec.width % spec.heads:
             raise ArgumentError(f"width {spec.width} does not divide into {spec.heads} heads")
-        if spec.positions not in ("learned", "alibi"):
-            raise ArgumentError(f"unknown positions {spec.positions!r}; known: learned, alibi")
+        check_choice("positions", spec.positions, ("learned", "alibi"))
         runs = len(seeds)
         self.embedding = Embedding(runs, vocabulary, spec.width)
         self.position = Embedding(runs, length, spec.width) if spec.positions == "learned" else None
@@ -225,10 +224,7 @@ class Transformer(Decoder):
 
         positions (R, B, K): compute the logits at these tokens only → (R, B, K, V).
         """
-        x = self.embed(tokens)
-        for block in self.blocks:
-            x = block(x)
-        x = at_positions(x, positions)
+        x = at_positions(self.stream(tokens), positions)
         return cast(Embedding, self.embedding).logits(x) if self.unembedding is None else self.unembedding(x)
 
     def embed(self, inputs: Tensor) -> Tensor:
@@ -266,21 +262,14 @@ class VectorTransformer(Transformer):
         """Predictions: inputs (R, B, T, D) → (R, B, K, O). Attention is never dropped: `keep` must be None."""
         if keep is not None:
             raise ArgumentError("this transformer has no dropout of attention scores; give keep=None")
-        x = self.embed(inputs)
-        for block in self.blocks:
-            x = block(x)
-        return self.unembedding(x[:, :, self.positions])
+        return self.unembedding(self.stream(inputs)[:, :, self.positions])
 
 
 def initialize(model: nn.Module, seeds: Sequence[int]) -> None:
     """Fill run r of every parameter from seed r: truncated normal (0.02, cut at 2 standard deviations) for weights,
     zero biases, unit norms, and Canon's own uniform (torch's Conv1d default)."""
-    for owner, name, part, generator in slices(model, (Embedding, Linear, Norm, Canon), seeds):
-        if isinstance(owner, Norm):
-            part.fill_(1.0 if name == "weight" else 0.0)
-        elif name == "bias":
-            part.zero_()
-        elif isinstance(owner, Canon):
+    for owner, _, part, generator in slices(model, (Embedding, Linear, Norm, Canon), seeds):
+        if isinstance(owner, Canon):
             part.uniform_(-1 / math.sqrt(KERNEL), 1 / math.sqrt(KERNEL), generator=generator)
         else:
             nn.init.trunc_normal_(part, std=0.02, a=-0.04, b=0.04, generator=generator)

@@ -272,8 +272,9 @@ def candidates(known: Dataset) -> Iterator[tuple[list[Path], Callable[[Files], A
             wanted = [member.removesuffix(".gz") for member in source.members]
             if wanted and all(member in files for member in wanted):
                 yield [files[member] for member in wanted], source.read
-        for name, path in files.items() if known.kind == "table" else ():
-            if _is_table(name, known.name):
+        for name, path in files.items() if known.kind == "table" else ():  # maybe with something in front of its name
+            stem, _, ending = name.lower().replace("-", "_").rpartition(".")
+            if ending in ("csv", "parquet") and f"_{stem}".endswith("_" + known.name.lower().replace("-", "_")):
                 yield [path], convert.benchmark_table
 
 
@@ -303,9 +304,3 @@ def _contents(paths: list[Path], most: int) -> Files:
                 said = f"it unpacks to {size / 1e6:,.0f} MB, more than the {most / 1e6:,.0f} MB"
                 raise ValueError(f"{said} that it can need")
     return unpacked({path.name: path.read_bytes() for path in paths}, most)
-
-
-def _is_table(file: str, name: str) -> bool:
-    """Whether the file is called like the benchmark's table, as CSV or Parquet, maybe with something in front."""
-    stem, dot, ending = file.lower().replace("-", "_").rpartition(".")
-    return ending in ("csv", "parquet") and f"_{stem}".endswith("_" + name.lower().replace("-", "_"))

@@ -38,16 +38,14 @@ class SourceError(LabError):
     """A source cannot be had, or what it gave is not what it should be."""
 
 
-def download(address: str, most: int, certificates: str | None = None) -> bytes:
-    """The content of a file. SourceError where it cannot be had, or has more than `most` bytes.
-
-    certificates: a file with those to trust, besides what REQUESTS_CA_BUNDLE names.
-    """
-    return follow(address, most, certificates)[0]
+def download(address: str, most: int) -> bytes:
+    """The content of a file. SourceError where it cannot be had, or has more than `most` bytes."""
+    return follow(address, most)[0]
 
 
 def follow(address: str, most: int, certificates: str | None = None) -> tuple[bytes, str]:
-    """As `download`, with the address at which it ended."""
+    """As `download`, with the address at which it ended. certificates: a file with those to trust, besides what
+    REQUESTS_CA_BUNDLE names."""
     import requests
     from urllib3.exceptions import HTTPError
 

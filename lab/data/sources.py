@@ -35,7 +35,13 @@ def examples(dataset: Any, inputs: str | Sequence[str] | None, target: str | Non
         raise ArgumentError(f"dataset={shown(dataset)} has no length or no index; give a map-style one, or pairs")
     if not len(dataset):
         raise ArgumentError("the data set has no examples; give one that has some")
-    rows = [_example(dataset, number) for number in range(len(dataset))]
+    rows: list = []
+    try:
+        for number in range(len(dataset)):
+            rows.append(dataset[number])
+    except Exception as error:  # of the user's code, or of a file that it reads
+        said = f"{type(error).__name__} ({shortened(str(error))})"
+        raise ArgumentError(f"example {len(rows)} fails with {said}; fix the data set") from error
     if isinstance(rows[0], Mapping):
         return _named(rows, inputs, target, of)
     if not isinstance(rows[0], (tuple, list)) or len(rows[0]) != 2:
@@ -144,14 +150,6 @@ def text_of(source: str | Path, tokens: str) -> tuple[str | bytes, str]:
     with reading(path, "a text", "a text in UTF-8, or tokens='byte'"):
         content = path.read_bytes()
         return content if tokens == "byte" else content.decode("utf-8-sig"), path.stem
-
-
-def _example(dataset: Any, number: int) -> Any:
-    try:
-        return dataset[number]
-    except Exception as error:  # of the user's code, or of a file that it reads
-        said = f"{type(error).__name__} ({shortened(str(error))})"
-        raise ArgumentError(f"example {number} fails with {said}; fix the data set") from error
 
 
 def _named(rows: list, inputs: str | Sequence[str] | None, target: str | None, of: str) -> Read:

@@ -17,12 +17,7 @@ DATES = ("drop", "ordinal", "parts")
 
 
 def divided(
-    table: pd.DataFrame,
-    target: str,
-    drop: Sequence[str],
-    keep: Sequence[str] = (),
-    dates: str = "drop",
-    commas: bool = False,
+    table: pd.DataFrame, target: str, drop: Sequence[str], keep: Sequence[str], dates: str, commas: bool
 ) -> tuple[pd.DataFrame, np.ndarray, list[str], np.ndarray]:
     """Columns to learn from, the target, what was left out, a line each, and which rows of the table have a target.
 

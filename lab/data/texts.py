@@ -14,6 +14,7 @@ import re
 import tokenize
 import zipfile
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from pathlib import Path
 
 import numpy as np
@@ -98,9 +99,9 @@ def chapters(files: Files) -> Arrays:
     return {"text": as_bytes(decoded(files[numbered[number]], numbered[number]) for number in sorted(numbered))}
 
 
-def rows(files: Files, column: str, names: Mapping[str, str], clean: Callable[[str], str] = str) -> Arrays:
+def rows(files: Files, column: str, names: Mapping[str, str]) -> Arrays:
     """Parquet files or lines of JSON, of which one column has the text: names, by part, of its file."""
-    return {part: as_bytes(_cleaned(_column(files[name], name, column), clean)) for part, name in names.items()}
+    return {part: as_bytes(map(str, _column(files[name], name, column))) for part, name in names.items()}
 
 
 def lines(content: bytes, column: str) -> Iterable[str]:
@@ -119,7 +120,9 @@ def code_search(files: Files, clean: Callable[[str], str]) -> Arrays:
     with zipfile.ZipFile(io.BytesIO(content)) as archive:
         for name in sorted(archive.namelist()):
             if (part := re.search(r"/(train|valid|test)/[^/]+\.jsonl\.gz$", name)) is not None:
-                splits[part[1]] += _cleaned(lines(gzip.decompress(archive.read(name)), "code"), clean)
+                for code in lines(gzip.decompress(archive.read(name)), "code"):
+                    with suppress(ValueError):  # of another language, such as Python 2
+                        splits[part[1]].append(clean(code))
     return {"train": as_bytes(splits["train"]), "val": as_bytes(splits["valid"]), "test": as_bytes(splits["test"])}
 
 
@@ -159,16 +162,6 @@ def _column(content: bytes, name: str, column: str) -> Iterable[str]:
     from pyarrow.parquet import read_table
 
     return read_table(io.BytesIO(content), columns=[column])[column].to_pylist()
-
-
-def _cleaned(documents: Iterable[str], clean: Callable[[str], str]) -> list[str]:
-    texts = []
-    for document in documents:
-        try:
-            texts.append(clean(document))
-        except ValueError:  # code of another language, such as Python 2
-            continue
-    return texts
 
 
 def without_comments(source: str) -> str:

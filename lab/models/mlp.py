@@ -107,10 +107,10 @@ class InputFunctions(nn.Module):
     tensor([[[0.2500, 0.5000]]])
     """
 
-    def __init__(self, values: Tensor, low: float, high: float, learnable: bool = False):
+    def __init__(self, values: Tensor, low: float, high: float):
         super().__init__()
         self.shared = values.dim() == 2
-        self.phi = Spline(values.reshape(-1, values.shape[-1]), low, high, learnable)  # every function is a "run" here
+        self.phi = Spline(values.reshape(-1, values.shape[-1]), low, high)  # every function is a "run" here
 
     def forward(self, x: Tensor) -> Tensor:
         if self.shared:

@@ -107,12 +107,12 @@ def name_of(given: nn.Module | Callable) -> str | None:
     return None
 
 
-def check_elementwise(f: Compute, x: Tensor, name: str = "f") -> None:
+def check_elementwise(f: Compute, x: Tensor) -> None:
     """Raise ArgumentError where f(x) differs at a second call, or at points that stay while others change.
 
     f: from a tensor to one of the same shape. x: any shape; of 30 numbers or more, so that orders and largest values
-    are noticed, too. name: what `f` is called in the message. What f raises is raised. Differences of rounding, up to
-    the root of the type's precision, are allowed.
+    are noticed, too. What f raises is raised. Differences of rounding, up to the root of the type's precision, are
+    allowed.
 
     >>> check_elementwise(torch.sin, torch.linspace(-1, 1, 5))
     >>> check_elementwise(lambda x: x.softmax(0), torch.linspace(-1, 1, 5))  # doctest: +ELLIPSIS
@@ -120,9 +120,9 @@ def check_elementwise(f: Compute, x: Tensor, name: str = "f") -> None:
     lab.errors.ArgumentError: f is not a function of one number: its value at a point depends on the other points; ...
     """
     if _draws(f, x):
-        raise ArgumentError(f"{name} {RANDOM}")
+        raise ArgumentError(f"f {RANDOM}")
     if _mixes(f, x):
-        raise ArgumentError(f"{name} {MIXING}")
+        raise ArgumentError(f"f {MIXING}")
 
 
 def _draws(f: Compute, x: Tensor) -> bool:

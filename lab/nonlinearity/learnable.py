@@ -74,6 +74,7 @@ class ScaledGEGLU(ScaledGELU):
         return x * self.beta * F.gelu(gate, approximate="tanh")
 
 
+RANGE = (-1.0, 1.0)  # of a KAN's splines
 NOISE = 0.1  # of the initial functions: U(±NOISE / 2) / grid at the knots
 
 
@@ -90,10 +91,10 @@ class KANLinear(nn.Module):
 
     knots: Tensor
 
-    def __init__(self, inputs: int, outputs: int, grid: int = 5, order: int = 3, low: float = -1.0, high: float = 1.0):
+    def __init__(self, inputs: int, outputs: int, grid: int = 5, order: int = 3):
         super().__init__()
-        self.grid, self.order, self.low, self.high = grid, order, low, high
-        self.register_buffer("knots", knots(grid, order, low, high), persistent=False)
+        self.grid, self.order = grid, order
+        self.register_buffer("knots", knots(grid, order, *RANGE), persistent=False)
         self.base = nn.Parameter(torch.empty(outputs, inputs))  # W
         self.scale = nn.Parameter(torch.empty(outputs, inputs))  # S
         self.coefficients = nn.Parameter(torch.empty(outputs, inputs, grid + order))  # C
@@ -101,14 +102,14 @@ class KANLinear(nn.Module):
 
     @torch.no_grad()
     def reset_parameters(self, generator: torch.Generator | None = None) -> None:
-        """W and S from U(±1 / √inputs); C so that the splines go through noise at the knots of [low, high], with the
+        """W and S from U(±1 / √inputs); C so that the splines go through noise at the knots of RANGE, with the
         smallest coefficients that do."""
         outputs, inputs = self.base.shape
         for weight in (self.base, self.scale):
             weight.uniform_(-1 / sqrt(inputs), 1 / sqrt(inputs), generator=generator)
         noise = torch.rand(self.grid + 1, inputs * outputs, generator=generator, dtype=torch.float64) - 0.5
-        inner = knots(self.grid, 0, self.low, self.high)
-        solver = torch.linalg.pinv(bases(inner, knots(self.grid, self.order, self.low, self.high), self.order))
+        inner = knots(self.grid, 0, *RANGE)
+        solver = torch.linalg.pinv(bases(inner, knots(self.grid, self.order, *RANGE), self.order))
         coefficients = solver @ noise * (NOISE / self.grid)
         self.coefficients.copy_(coefficients.T.view(outputs, inputs, -1))
 

@@ -88,8 +88,7 @@ def reshape(knots: Knots, shape: str, degree: int | None = None) -> Resolved:
     >>> reshape(Knots(-1.0, 1.0, (-1.0, 0.0, 2.0)), "symmetrized").values
     (-1.5, 0.0, 1.5)
     """
-    if shape not in SHAPES:
-        raise ArgumentError(f"unknown shape {shape!r}; known: {', '.join(SHAPES)}")
+    check_choice("shape", shape, SHAPES)
     phi = as_module(knots)
     return as_part(phi.symmetrized().spline if shape == "symmetrized" else getattr(phi, shape)(degree))
 

@@ -18,7 +18,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from lab.errors import ArgumentError, check_whole, shown
+from lab.errors import ArgumentError, check_choice, check_whole, shown
 
 BETWEEN = 16  # points a knot at which errors are measured
 NODES = 1 << 14  # at which the integrals of a Chebyshev series are taken; knots have hundreds
@@ -40,24 +40,17 @@ class Polynomial(nn.Module):
     [2.25, 1.0, 4.0]
     """
 
-    def __init__(
-        self,
-        coefficients: Sequence[float],
-        low: float,
-        high: float,
-        basis: str = "powers",
-        maximum_error: float | None = None,
-        rms_error: float | None = None,
-    ):
+    maximum_error: float | None = None
+    rms_error: float | None = None
+
+    def __init__(self, coefficients: Sequence[float], low: float, high: float, basis: str = "powers"):
         super().__init__()
-        if basis not in CHAINS:
-            raise ArgumentError(f"unknown basis {basis!r}; known: {', '.join(CHAINS)}")
+        check_choice("basis", basis, CHAINS)
         self.coefficients = tuple(float(c) for c in coefficients)
         if not self.coefficients or not np.isfinite([low, high, *self.coefficients]).all() or not low < high:
             said = f"low={low}, high={high}, {len(self.coefficients)} coefficients"
             raise ArgumentError(f"{said}: give at least one, all numbers finite, and low below high")
         self.low, self.high, self.basis = float(low), float(high), basis
-        self.maximum_error, self.rms_error = maximum_error, rms_error
 
     @property
     def degree(self) -> int:

@@ -75,17 +75,17 @@ def zoo(name: str, folder: str | Path | None = None) -> Spline:
     return Spline.load(files[name])
 
 
-def zoo_curves(folder: str | Path | None = None) -> tuple[dict[str, Spline], dict[str, str]]:
+def zoo_curves() -> tuple[dict[str, Spline], dict[str, str]]:
     """All functions of one variable by name, in the order of `zoo_names`; and of every other file of the zoo, by name,
     why it is left out: it cannot be read, it has several functions, or values that are not finite.
 
-    folder: as in `zoo`. The functions are those of earlier calls: copy one before you change it.
+    The functions are those of earlier calls: copy one before you change it.
 
     >>> functions, problems = zoo_curves()
     >>> functions["transformers/memorize"].values.dim()
     1
     """
-    curves = {name: _curve(path, path.stat().st_mtime_ns) for name, path in zoo_files(folder).items()}
+    curves = {name: _curve(path, path.stat().st_mtime_ns) for name, path in zoo_files().items()}
     functions = {name: phi for name, phi in curves.items() if isinstance(phi, Spline)}
     return functions, {name: why for name, why in curves.items() if isinstance(why, str)}
 

@@ -1,7 +1,5 @@
 """Data sets: one's own (`Data`: inputs, targets and disjoint splits, known by their content), and published ones."""
 
-from __future__ import annotations
-
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:

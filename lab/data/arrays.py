@@ -1,7 +1,5 @@
 """Inputs as tensors: which numbers they are, and whether all of them are there."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Iterable, Mapping
 from decimal import Decimal

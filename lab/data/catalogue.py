@@ -9,8 +9,6 @@ bank-marketing and MagicTelescope, made from the publisher's tables by `raw_tabl
 credit, covertype and heloc are made in the same way and have the benchmark's counts; their rows could not be compared.
 """
 
-from __future__ import annotations
-
 from functools import partial
 
 from lab.data import texts

@@ -4,8 +4,6 @@ Images are `train_images`, `test_images`: uint8 (N, H, W) or (N, H, W, 3), with 
 (N,), 0..9. Tables are `inputs`: float32 (N, D), and `labels`: uint8 (N,), 0 or 1, with the names of their `columns`.
 """
 
-from __future__ import annotations
-
 import hashlib
 import io
 import tarfile

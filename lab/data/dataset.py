@@ -5,8 +5,6 @@ Archives are downloaded from where the package manager is configured to look; th
 or run. A source that cannot be had says so with a `SourceError`.
 """
 
-from __future__ import annotations
-
 import hashlib
 import platform
 import subprocess

@@ -9,8 +9,6 @@ from a package archive that carries the set. Whatever is read has the digest tha
 ((5000, 28, 28), 'shipped sample')
 """
 
-from __future__ import annotations
-
 import functools
 import os
 from collections.abc import Callable, Iterator

@@ -4,8 +4,6 @@ What is read never has more than it may hold, and nothing of it is built, instal
 package's `setup.py` when it downloads one.)
 """
 
-from __future__ import annotations
-
 import ast
 import gzip
 import hashlib

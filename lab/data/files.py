@@ -1,8 +1,6 @@
 """Tables and arrays in files, as they are there; and words that are numbers: with decimal commas, separators of
 thousands, signs of currency or percent, a few wrong."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Losses and metrics: of models side by side, by name, or as functions of the user's own."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 

@@ -10,8 +10,6 @@ sentence, second sentence (empty where there is one). `val` is the publisher's d
 labels.
 """
 
-from __future__ import annotations
-
 import csv
 import io
 import json

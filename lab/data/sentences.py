@@ -1,7 +1,5 @@
 """Sentences as objects: BLiMP's pairs, and the labelled sentences of GLUE's tasks, from where the lab finds them."""
 
-from __future__ import annotations
-
 from itertools import groupby, islice
 from typing import NamedTuple
 

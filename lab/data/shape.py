@@ -5,8 +5,6 @@ has `kind`, `bytes` (what a file with it may take, unpacked), `misfit(arrays)` (
 words; empty where all of it is), and says in words what it is.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from math import prod

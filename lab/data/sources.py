@@ -1,7 +1,5 @@
 """Data from data sets of torch and Hugging Face, and from text."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple

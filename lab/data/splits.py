@@ -1,8 +1,6 @@
 """Disjoint splits of rows: with the same shares of classes in each, or with whole groups in each; and what is said of
 them."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import combinations
 from numbers import Integral, Real

@@ -1,7 +1,5 @@
 """Tables: numbers, dates, categories and missing values made into numbers, by rules of the training rows alone."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np

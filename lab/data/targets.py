@@ -1,7 +1,5 @@
 """Targets: classes or values, by their type, or as said; and which of them count."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any

@@ -5,8 +5,6 @@ documents. Line ends are one character, none has blanks before it. Code loses co
 transformers paper (App. B).
 """
 
-from __future__ import annotations
-
 import gzip
 import io
 import json

@@ -4,8 +4,6 @@ They come from scikit-learn. Their hyper-parameters are drawn at random and chos
 paper searched with Matlab's Bayesian optimization, over hyper-parameters that it names for k-NN only.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from functools import partial
 from typing import Any

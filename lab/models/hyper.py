@@ -19,8 +19,6 @@ and get the relative bias before any normalization, and queries, keys and values
 R runs, B batch, T tokens, C channels, H heads, Q queries, K keys, d width of a head.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from typing import Any, TypeVar, overload

@@ -5,8 +5,6 @@ each, and the last token predicts. A sequence of vectors becomes one row for a p
 for a transformer that reads vectors.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, cast

@@ -4,8 +4,6 @@ R runs, B batch, T tokens, C channels, V vocabulary, H heads, d width of a head.
 `initialize` fills each run's part from that run's own seed.
 """
 
-from __future__ import annotations
-
 import ctypes
 import functools
 import math

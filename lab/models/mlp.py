@@ -1,7 +1,5 @@
 """The multi-layer perceptron, R copies side by side; with random weights, a look at what a non-linearity prefers."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from typing import Any

@@ -24,8 +24,6 @@ p1, p3    (QᵀK)^p / √n (Saratchandran et al. 2024), neither normalized nor d
           many follow; ALiBi multiplies by exp(bias), as in kernel attention.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from typing import cast

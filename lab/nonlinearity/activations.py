@@ -5,8 +5,6 @@ Some are no submodules: functions that the code of a model's own classes calls (
 may be called or not. `lab.compare`, which has examples, records a forward pass instead.
 """
 
-from __future__ import annotations
-
 import builtins
 import dis
 import functools

@@ -1,7 +1,5 @@
 """One spline a channel, as DeepSplines has them; the same kernels, with the channels in the place of runs."""
 
-from __future__ import annotations
-
 import torch
 from torch import Tensor, nn
 from torch.fx import Proxy

@@ -4,8 +4,6 @@ Files without a schema are older than it; they are read as they are. The object 
 spaces) when its SHA-256 is taken, so that only its content counts and not how it is laid out.
 """
 
-from __future__ import annotations
-
 import hashlib
 import json
 from pathlib import Path

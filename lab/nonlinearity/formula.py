@@ -1,7 +1,5 @@
 """The spline in plain torch operations: for every device, and what the kernels are tested against."""
 
-from __future__ import annotations
-
 import torch
 from torch import Tensor
 

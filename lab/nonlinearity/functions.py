@@ -1,8 +1,6 @@
 """Functions of one number: those with a name (of `torch.nn`, and of the transformers paper's Table 3), the user's own,
 and whether a function of a tensor is one: softmax is not, nor is dropout."""
 
-from __future__ import annotations
-
 import warnings
 from collections.abc import Callable
 from math import prod, sqrt

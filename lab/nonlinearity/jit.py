@@ -1,7 +1,5 @@
 """The CPU kernel for machines without a C compiler: the loops of `kernel.h` in Python, compiled by numba when used."""
 
-from __future__ import annotations
-
 import functools
 import math
 

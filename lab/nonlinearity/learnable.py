@@ -4,8 +4,6 @@ Each has one number a channel, the last axis of x: the paper sets `num_parameter
 own PReLU takes the second axis for the channels, which in a transformer are tokens.
 """
 
-from __future__ import annotations
-
 from math import sqrt
 
 import torch

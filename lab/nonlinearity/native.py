@@ -16,8 +16,6 @@ gradients, so results are the same, bit for bit, for any number of threads. Pyth
 hang in a process that was forked after they were used.
 """
 
-from __future__ import annotations
-
 import ctypes
 import functools
 import hashlib

@@ -10,8 +10,6 @@ on the CPU `native` (C), where there is no compiler `jit` (numba); on CUDA `gpu`
 (torch). The environment variable LAB_KERNEL (native, numba, torch) forces one on the CPU; torch, on CUDA too.
 """
 
-from __future__ import annotations
-
 import functools
 import os
 import warnings

@@ -5,8 +5,6 @@ of a tensor, or what `lab.search` gives. `as_part` makes of any of these what a 
 `Coefficients`. `as_module` makes of any of these, and of what a spec says, the module that computes it.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any, Protocol, overload
 

@@ -10,8 +10,6 @@ measured with the module itself and show it. Chebyshev series: the function's ex
 coefficients stay small at every degree (Clenshaw's method). Up to degree 18 the two are nearly the same function.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Putting a non-linearity into any torch model, in the place of the activations that it has."""
 
-from __future__ import annotations
-
 import copy
 import warnings
 from collections.abc import Callable, Sequence

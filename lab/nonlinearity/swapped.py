@@ -1,8 +1,6 @@
 """Models with swapped activations in a folder, and back: what `save_pretrained` and `from_pretrained` cannot do; and
 models without torch.compile, DataParallel and their like around them, which change the names of all that is inside."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path

@@ -6,8 +6,6 @@ of the store's folder: `found.publish(name)` puts one there, and `lab search TAS
 writes there. They are called mine/…, so that no file can hide a shipped function.
 """
 
-from __future__ import annotations
-
 import os
 import re
 from collections.abc import Iterator, Mapping

@@ -1,7 +1,5 @@
 """A comparison of functions in models of one's own: as specs have them, each with its learning rate."""
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Callable, Mapping, Sequence
 from math import inf, log

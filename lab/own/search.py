@@ -1,8 +1,6 @@
 """A search for one function in models of one's own; and what a comparison shares with it: where results go, what is
 known of data and model, how models are trained."""
 
-from __future__ import annotations
-
 import shutil
 import tempfile
 import weakref

@@ -3,8 +3,6 @@
 Integers are tokens; token 0 is padding. What is said of chance holds for seed 0.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from functools import partial
 

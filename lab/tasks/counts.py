@@ -15,8 +15,6 @@ fits errs. Then whether K triples that use every place once can be chosen so tha
 by keeping for every choice of used places whether it can be reached.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from math import comb, factorial

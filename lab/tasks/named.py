@@ -1,7 +1,5 @@
 """Tasks by name: tables as people type them, titles as figures spell them, and the floor of an accuracy."""
 
-from __future__ import annotations
-
 import re
 
 from lab.data import datasets

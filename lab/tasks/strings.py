@@ -1,7 +1,5 @@
 """Tasks of the transformers paper on strings of symbols (Table 1): HAYSTACK, COPY and PARENTHESES."""
 
-from __future__ import annotations
-
 from functools import partial
 from string import ascii_lowercase
 

@@ -8,7 +8,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from lab.models.layers import relative_buckets
+from lab.models.hyper import relative_buckets
 from lab.spec import HyperModel, ModelSpec, Perceptron
 
 

@@ -28,17 +28,7 @@ from torch import Tensor, nn
 
 from lab.errors import ArgumentError, check_choice
 from lab.kinds import Sizes
-from lab.models.layers import (
-    Decoder,
-    Experts,
-    FeedForward,
-    Linear,
-    Norm,
-    at_positions,
-    relative_buckets,
-    slices,
-    split_heads,
-)
+from lab.models.layers import Decoder, Experts, FeedForward, Linear, Norm, at_positions, slices, split_heads
 from lab.spec import HyperModel, replace
 
 EPSILON = 1e-6  # of RMSHead, and of norms: flax's default, torch's is 1e-5
@@ -111,6 +101,26 @@ class HyperAttention(nn.Module):
         bias = self.relative[:, None, :, self.buckets[:tokens, :tokens][rows]]
         hidden = None if self.hidden is None else self.hidden[:tokens, :tokens][rows]
         return q * q.shape[-1] ** -0.5, k, bias, hidden
+
+
+def relative_buckets(length: int) -> Tensor:
+    """Bucket of each pair of tokens, (query, key), int64, 0 … length - 1: T5's scheme with as many buckets as tokens.
+
+    With n the number of tokens from the key on to the query, S the length and h = ⌊S / 2⌋: n < h has a bucket of its
+    own, any other has h + ⌊ln(n / h) / ln(S / h) · (S − h)⌋. Keys after the query share bucket 0 with the query itself,
+    as in the reference code of the hypernetwork paper, which uses the scheme of a decoder without its causal mask.
+
+    >>> relative_buckets(4).tolist()
+    [[0, 0, 0, 0], [1, 0, 0, 0], [2, 1, 0, 0], [3, 2, 1, 0]]
+    """
+    index = torch.arange(length)
+    back = (index[:, None] - index[None, :]).clamp(min=0)  # (query, key)
+    half = length // 2
+    if half == 0:
+        return back
+    # float64: in float32, as there, the bucket of 139 of 175 tokens depends on the machine's logarithm
+    grown = torch.log(back.clamp(min=1).double() / half) / math.log(length / half) * (length - half)
+    return torch.where(back < half, back, (half + grown.to(torch.int64)).clamp(max=length - 1))
 
 
 def normalize(a: Tensor, how: str, hidden: Tensor | None = None, keep: Tensor | None = None) -> Tensor:

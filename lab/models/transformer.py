@@ -34,18 +34,7 @@ from torch import Tensor, nn
 
 from lab.errors import ArgumentError, check_choice
 from lab.kinds import Sizes
-from lab.models.layers import (
-    KERNEL,
-    Canon,
-    Decoder,
-    Embedding,
-    Linear,
-    Norm,
-    alibi_bias,
-    alibi_slopes,
-    at_positions,
-    slices,
-)
+from lab.models.layers import KERNEL, Canon, Decoder, Embedding, Linear, Norm, at_positions, slices
 from lab.spec import ModelSpec
 
 CHUNK = 64  # tokens: near the width of a head both terms of `chunked` are alike
@@ -271,6 +260,22 @@ def initialize(model: nn.Module, seeds: Sequence[int]) -> None:
             part.uniform_(-1 / math.sqrt(KERNEL), 1 / math.sqrt(KERNEL), generator=generator)
         else:
             nn.init.trunc_normal_(part, std=0.02, a=-0.04, b=0.04, generator=generator)
+
+
+def alibi_slopes(heads: int) -> Tensor:
+    """ALiBi (Press et al. 2021): slope of each head, (H,): 2^(-8 h / H) for h = 1 … H.
+
+    >>> alibi_slopes(2).tolist()
+    [0.0625, 0.00390625]
+    """
+    return 2.0 ** (-8.0 * torch.arange(1, heads + 1) / heads)
+
+
+def alibi_bias(heads: int, length: int) -> Tensor:
+    """-slope × distance for keys at or before the query, (H, length, length); entries after it are not used."""
+    index = torch.arange(length)
+    distance = (index[:, None] - index[None, :]).clamp(min=0)  # (query, key)
+    return -alibi_slopes(heads)[:, None, None] * distance
 
 
 def weigh(name: str, dots: Tensor, width: int, length: int, hidden: Tensor, bias: Tensor | None = None) -> Tensor:

@@ -6,8 +6,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
-from lab.models.layers import alibi_bias
-from lab.models.transformer import EPSILON, Attention, positive
+from lab.models.transformer import EPSILON, Attention, alibi_bias, positive
 from lab.nonlinearity.spline import Spline
 from lab.spec import ModelSpec
 from tests.models.making import shaken, wavy

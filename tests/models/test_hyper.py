@@ -6,11 +6,12 @@ from torch import nn
 
 from lab.errors import ArgumentError
 from lab.kinds import sizes
-from lab.models.hyper import METHODS, HyperTransformer, initialize, method
-from lab.models.layers import Experts, FeedForward, relative_buckets
+from lab.models.hyper import METHODS, HyperTransformer, initialize, method, relative_buckets
+from lab.models.layers import Experts, FeedForward
 from lab.nonlinearity.functions import named
 from lab.spec import HyperModel, replace
 from lab.tasks import Logic, Sraven
+from lab.training import streams  # noqa: F401  says what examples of such tasks look like
 from tests.models.making import shaken
 
 SMALL = HyperModel(layers=2, heads=2, width=8, key_width=4, mlp_width=12)

@@ -8,8 +8,8 @@ from torch import nn
 
 from lab.errors import ArgumentError
 from lab.models import hyper
-from lab.models.hyper import NETWORKS, NORMALIZATIONS, HyperAttention, hypernetwork
-from lab.models.layers import relative_buckets, split_heads
+from lab.models.hyper import NETWORKS, NORMALIZATIONS, HyperAttention, hypernetwork, relative_buckets
+from lab.models.layers import split_heads
 from lab.nonlinearity.spline import Spline
 from lab.spec import HyperModel
 from tests.models.making import shaken, wavy

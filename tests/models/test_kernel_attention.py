@@ -3,8 +3,7 @@
 import pytest
 import torch
 
-from lab.models.layers import alibi_bias, alibi_slopes
-from lab.models.transformer import DIRECT, EPSILON, Attention, chunked, positive
+from lab.models.transformer import DIRECT, EPSILON, Attention, alibi_bias, alibi_slopes, chunked, positive
 from lab.spec import ModelSpec
 from tests.models.making import Largest, shaken, wavy
 

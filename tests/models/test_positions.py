@@ -3,7 +3,8 @@
 import pytest
 import torch
 
-from lab.models.layers import alibi_bias, alibi_slopes, relative_buckets
+from lab.models.hyper import relative_buckets
+from lab.models.transformer import alibi_bias, alibi_slopes
 
 
 def test_slopes_of_eight_heads_are_those_of_the_paper():

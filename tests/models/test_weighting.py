@@ -6,8 +6,7 @@ import torch
 from scipy import special
 
 from lab.errors import ArgumentError
-from lab.models.layers import alibi_bias
-from lab.models.transformer import DEVIATION_EPSILON, WEIGHTINGS, Attention, weigh
+from lab.models.transformer import DEVIATION_EPSILON, WEIGHTINGS, Attention, alibi_bias, weigh
 from lab.spec import ModelSpec
 from tests.models.making import decoder, shaken, words
 

@@ -10,20 +10,8 @@ import torch
 from torch import nn
 
 from lab.errors import ArgumentError, LabWarning, check_flag, described, listed, shortened, shown
-from lab.nonlinearity.activations import (
-    FUNCTIONS,
-    KEEP,
-    Place,
-    activations_in_code,
-    class_of,
-    has_state,
-    is_elementwise,
-    kind_of,
-    one_of,
-    places_in,
-    unread,
-    what_there_is,
-)
+from lab.nonlinearity import activations
+from lab.nonlinearity.activations import Place, activations_in_code
 from lab.nonlinearity.channels import ChannelSpline, LazyChannelSpline, channel_axis
 from lab.nonlinearity.functions import Called, check_unmixed, name_of
 from lab.nonlinearity.part import Function, as_module
@@ -125,8 +113,8 @@ def put(
     places = places_of(model, kinds)
     if said is not None:
         said += _unseen(model, places, kinds)
-    unknown = isinstance(phi, Called) or not (is_elementwise(phi) or has_state(phi))
-    if unknown and any(is_elementwise(place.activation) for place in places):
+    unknown = isinstance(phi, Called) or not (activations.is_elementwise(phi) or activations.has_state(phi))
+    if unknown and any(activations.is_elementwise(place.activation) for place in places):
         check_unmixed(_copied(phi), "phi")
     fresh, chosen = {}, list[nn.Module]()
     homes = {place.name: _home(model, place.name) for place in places}
@@ -160,7 +148,7 @@ def places_of(model: nn.Module, old: Old | tuple[Old, ...]) -> list[Place]:
         said = f"the model has a {type(script).__name__}, whose code is fixed"
         raise ArgumentError(f"{said}; swap first, then torch.jit.script or trace")
     if not places:
-        raise ArgumentError(f"{_nothing_fits(model, kinds)}; {what_there_is(model)}")
+        raise ArgumentError(f"{_nothing_fits(model, kinds)}; {activations.what_there_is(model)}")
     return places
 
 
@@ -184,7 +172,7 @@ def _by_name(model: nn.Module, places: Sequence[Place]) -> dict[Place, str]:
     """Places of transformers' modules that are never read, and the attribute whose name is read in their stead."""
     known = [place for place in places if type(place.parent).__module__.startswith("transformers.")]
     attributes = {}
-    for place in unread(model, known) if known else ():
+    for place in activations.unread(model, known) if known else ():
         named = (key for key, word in vars(place.parent).items() if "act" in key and isinstance(word, str))
         if attribute := next((key for key in named if getattr(place.parent, key) in _act2fn()), None):
             attributes[place] = attribute
@@ -201,10 +189,10 @@ def _act2fn() -> Any:
 def _unseen(model: nn.Module, places: Sequence[Place], old: tuple[Old, ...]) -> list[str]:
     """What a swap does not reach, a line each."""
     named = _by_name(model, places)
-    silent = [place for place in unread(model, places) if place not in named]
-    kinds = {kind_of(place.activation) for place in places}
+    silent = [place for place in activations.unread(model, places) if place not in named]
+    kinds = {activations.kind_of(place.activation) for place in places}
     stays = [one.words for one in activations_in_code(model) if one.kind in kinds]
-    said = f"{', '.join(stays)}, which stays as it is; {KEEP}"
+    said = f"{', '.join(stays)}, which stays as it is; {activations.KEEP}"
     if silent:
         owner, names = type(silent[0].parent).__name__, listed([place.name for place in silent])
         line = f"the code of {owner} never reads {names}: with another function there, nothing would change"
@@ -214,9 +202,9 @@ def _unseen(model: nn.Module, places: Sequence[Place], old: tuple[Old, ...]) -> 
     lines = [said] if stays else []
     # places of functions, where those of modules are replaced; or of modules, where those of functions are
     sorts, inside = {place.is_module for place in places}, tuple(f"{place.name}." for place in places)
-    others = [p for p in places_in(model) if p.is_module not in sorts and not p.name.startswith(inside)]
-    unused = unread(model, others)
-    others = [place for place in others if place not in unused and kind_of(place.activation) in kinds]
+    others = [p for p in activations.places_in(model) if p.is_module not in sorts and not p.name.startswith(inside)]
+    unused = activations.unread(model, others)
+    others = [place for place in others if place not in unused and activations.kind_of(place.activation) in kinds]
     if others and not any(isinstance(kind, str) for kind in old):  # a pattern says which are meant
         sort = "a module" if others[0].is_module else "a function that a module keeps"
         names = listed([place.name for place in others])
@@ -284,9 +272,9 @@ def _matching(model: nn.Module, kinds: tuple[Old, ...]) -> list[Place]:
         raise ArgumentError(f"the model itself is a {type(model).__name__}, and nothing holds it: use phi in its place")
     matches: list[Place] = []
     inside: tuple[str, ...] = ()
-    for place in places_in(model):
-        chosen = isinstance(place.activation, classes) or one_of(place.activation, functions)
-        could = isinstance(place.activation, nn.Module) or one_of(place.activation, FUNCTIONS)
+    for place in activations.places_in(model):
+        chosen = isinstance(place.activation, classes) or activations.one_of(place.activation, functions)
+        could = isinstance(place.activation, nn.Module) or activations.one_of(place.activation, activations.FUNCTIONS)
         by_name = could and any(fnmatchcase(place.name, pattern) for pattern in patterns)
         if (chosen or by_name) and not place.name.startswith(inside):
             _refuse_layers(place, by_name and not chosen)
@@ -297,7 +285,7 @@ def _matching(model: nn.Module, kinds: tuple[Old, ...]) -> list[Place]:
 
 def _refuse_layers(place: Place, by_name: bool) -> None:
     """A pattern that is too wide, or a wrong class, must not throw trained weights away."""
-    if isinstance(place.activation, nn.Module) and not is_elementwise(place.activation):
+    if isinstance(place.activation, nn.Module) and not activations.is_elementwise(place.activation):
         if any(by_name or weight.dim() > 1 for weight in place.activation.parameters()):
             kind = type(place.activation).__name__
             raise ArgumentError(f"{place.name} is a {kind} with weights, not an activation; name activations only")
@@ -335,7 +323,7 @@ def leave_fused_paths(model: nn.Module, places: Sequence[Place]) -> None:
 def _nothing_fits(model: nn.Module, kinds: tuple[Old, ...]) -> str:
     words = [_said(kind) for kind in kinds]
     said = f"nothing in this {type(model).__name__} is {' or '.join(words)}"
-    classes = {class_of(kind) for kind in kinds if not isinstance(kind, (str, type))} - {None}
+    classes = {activations.class_of(kind) for kind in kinds if not isinstance(kind, (str, type))} - {None}
     meant = sorted({f"torch.nn.{type(m).__name__}" for m in model.modules() if type(m) in classes})
     return f"{said}; its modules are of the class {meant[0]}: give old={meant[0]}" if meant else said
 

@@ -1,13 +1,11 @@
 """A data set of one's own: arrays with disjoint splits, what is predicted and how it is measured."""
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 import pandas as pd
@@ -71,7 +69,7 @@ class Data:
         loss: str | measures.Function | None = None,
         metrics: Sequence[str] | Mapping[str, str | measures.Function] | None = None,
         ignore_index: int = IGNORED,
-    ) -> Data:
+    ) -> Self:
         """Arrays, tensors, lists or data frames as they are, in memory.
 
         X: (N, …) numbers, or a dict of such by the names of the model's arguments. Floating-point numbers become
@@ -134,7 +132,7 @@ class Data:
         ignore_index: int = IGNORED,
         keep: str | Sequence[str] = (),
         dates: str = "drop",
-    ) -> Data:
+    ) -> Self:
         """A table in a file: CSV, TSV, Parquet (also packed), or arrays in an .npz; or a data frame of pandas.
 
         Numbers are shifted and scaled to mean 0 and standard deviation 1; so is the target of a regression (R² stays
@@ -215,7 +213,7 @@ class Data:
         splits: Mapping[str, Any] | None = None,
         seed: int = 0,
         **given: Any,
-    ) -> Data:
+    ) -> Self:
         """A map-style data set of torch or Hugging Face, all of it in memory.
 
         dataset: gives pairs (input, target), or dictionaries; or a dict of such by split, with "train", maybe
@@ -253,7 +251,7 @@ class Data:
         name: str | None = None,
         splits: Mapping[str, Any] | None = None,
         seed: int = 0,
-    ) -> Data:
+    ) -> Self:
         """A text in a file as windows of tokens, each of which is to be predicted from those before it.
 
         tokens: "char" (of a text in UTF-8) or "byte" (of any file), as they are: ends of lines, too.

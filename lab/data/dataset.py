@@ -14,7 +14,6 @@ import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Protocol
 
 from lab.data.convert import benchmark_table
 from lab.data.download import Files, SourceError, download, matching, members, package_file, short, unpacked
@@ -48,21 +47,6 @@ DIGESTS = {
     "state_of_the_union": "697183ed2f6414f97273932d586944235da75580b72b3556f9e2eef7d61195b8",
     "blimp": "a81c5731523451efd9e01c43b88631b7a44211f2e023a5b6dc9802f69a0a0a36",
 }
-
-
-class Source(Protocol):
-    """members: names of the files that it gives. A user's own copies of them will do as well."""
-
-    @property
-    def members(self) -> tuple[str, ...]: ...
-    @property
-    def read(self) -> Callable[[Files], Arrays]: ...
-
-    def describe(self) -> str:
-        """Where that is, in a few words."""
-
-    def files(self, folder: Path, most: int) -> Files:
-        """The members' content, by name, from afar. folder: for what is not finished; most: bytes of one, unpacked."""
 
 
 @dataclass(frozen=True)
@@ -184,6 +168,26 @@ class Archive:
             said = (done.stderr or done.stdout).strip().splitlines() or ["no archive came"]
             raise SourceError(f"{self.describe()}: {said[-1][:200]}")
         return archives[0]
+
+
+@dataclass(frozen=True)
+class OwnFiles:
+    """A publisher's files where a user has them."""
+
+    members: tuple[str, ...]
+    read: Callable[[Files], Arrays]
+
+    def describe(self) -> str:
+        return " + ".join(self.members)
+
+    def files(self, folder: Path, most: int) -> Files:
+        raise SourceError(f"{self.describe()}: only from the folder LAB_DATA")
+
+
+# Each has `members`, the names of the files that it gives (a user's own copies of them will do as well); `read`, which
+# makes arrays of them; `describe`, where that is; and `files`, the members' content from afar. folder: for what is not
+# finished; most: bytes of one, unpacked.
+Source = Web | OpenML | Archive | OwnFiles
 
 
 @dataclass(frozen=True)

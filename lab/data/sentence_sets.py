@@ -13,17 +13,16 @@ labels.
 import csv
 import io
 import json
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from pathlib import Path
 from typing import ClassVar
 
 import numpy as np
 import pandas as pd
 
-from lab.data.dataset import CLOSED, Dataset, Source, Web
-from lab.data.download import Files, SourceError
+from lab.data.dataset import CLOSED, Dataset, OwnFiles, Source, Web
+from lab.data.download import Files
 from lab.data.shape import Arrays, TextShape
 
 PHENOMENA: Mapping[str, tuple[str, ...]] = {
@@ -176,7 +175,7 @@ def of_hub(files: Files, task: GlueTask) -> Arrays:
 
 
 def of_tables(files: Files, task: GlueTask) -> Arrays:
-    """The publisher's tables, <folder>_train.tsv and <folder>_dev.tsv."""
+    """The publisher's tables, <folder>_train.tsv and <folder>_dev.tsv, where a user has them."""
     how: dict = {"sep": "\t", "quoting": csv.QUOTE_NONE, "dtype": str, "keep_default_na": False}
     how["header"] = 0 if task.header else None
     tables = zip(PARQUET, task.tables, strict=True)
@@ -196,24 +195,10 @@ def _as_text(frames: Mapping[str, pd.DataFrame], columns: Sequence[str | int], o
     return {"text": np.frombuffer("".join(lines).encode(), np.uint8)}
 
 
-@dataclass(frozen=True)
-class OwnTables:
-    """The publisher's tables where a user has them: they are fetched as Parquet."""
-
-    members: tuple[str, ...]
-    read: Callable[[Files], Arrays]
-
-    def describe(self) -> str:
-        return " + ".join(self.members)
-
-    def files(self, folder: Path, most: int) -> Files:
-        raise SourceError(f"{self.describe()}: only from the folder LAB_DATA")
-
-
 def _dataset(task: GlueTask) -> Dataset:
     web = Web(f"{HUB}{task.name}/", tuple(PARQUET.values()), partial(of_hub, task=task))
     shape = SentencesShape(task.megabytes, counts=task.counts)
-    sources: tuple[Source, ...] = (web, OwnTables(task.tables, partial(of_tables, task=task)))
+    sources: tuple[Source, ...] = (web, OwnFiles(task.tables, partial(of_tables, task=task)))
     return Dataset(task.name, task.about, shape, CLOSED, task.megabytes, sources)
 
 

@@ -8,8 +8,6 @@ Tokens are characters, those of GPT-2's byte-pair encoding, or of one trained on
 encoding, a token is a piece of UTF-8, which may be a part of a character.
 """
 
-from __future__ import annotations
-
 import json
 import shutil
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -79,7 +77,7 @@ class Vocabulary:
         """The text of tokens."""
         return b"".join(self.pieces[token] for token in tokens).decode(errors="replace")
 
-    def only(self, keep: np.ndarray) -> Vocabulary:
+    def only(self, keep: np.ndarray) -> "Vocabulary":
         """Some of its tokens. keep: (V,) bool."""
         chosen = np.flatnonzero(keep)
         if not len(chosen):

@@ -40,11 +40,9 @@ class TableShape:
         if missing := _missing(arrays, {"inputs": (2, "float32"), "labels": (1, "uint8")}):
             return missing
         inputs, labels = arrays["inputs"], arrays["labels"]
-        wrong = _differences(
-            (_count(len(inputs), "row"), f"{self.rows:,}", len(inputs) != self.rows),
-            (_count(inputs.shape[1], "column") + " of inputs", f"{self.columns:,}", inputs.shape[1] != self.columns),
-            (_count(len(labels), "label"), f"{len(inputs):,}", len(labels) != len(inputs)),
-        )
+        wrong = _unlike(len(inputs), self.rows, "row")
+        wrong += _unlike(inputs.shape[1], self.columns, "column", " of inputs")
+        wrong += _unlike(len(labels), len(inputs), "label")
         zeros, ones = int((labels == 0).sum()), int((labels == 1).sum())
         if zeros + ones < len(labels):
             wrong.append("classes other than 0 and 1")
@@ -87,12 +85,10 @@ class ImageShape:
         wrong: list[str] = []
         for part, count in (("train", self.train), ("test", self.test)):
             images, labels = arrays[f"{part}_images"], arrays[f"{part}_labels"]
-            size = images.shape[1:]
-            wrong += _differences(
-                (_count(len(images), f"{part} image"), f"{count:,}", len(images) != count),
-                (f"{part} images of {_times(size)} pixels", _times(self.pixels), size != self.pixels),
-                (_count(len(labels), f"{part} label"), f"{len(images):,}", len(labels) != len(images)),
-            )
+            wrong += _unlike(len(images), count, f"{part} image")
+            if images.shape[1:] != self.pixels:
+                wrong.append(f"{part} images of {_times(images.shape[1:])} pixels, not {_times(self.pixels)}")
+            wrong += _unlike(len(labels), len(images), f"{part} label")
             if len(np.unique(labels)) != 10 or labels.max() != 9:
                 wrong.append(f"{part} labels that are not the ten classes 0 to 9")
         return "; ".join(wrong)
@@ -178,8 +174,8 @@ def _missing(arrays: Arrays, wanted: dict[str, tuple[int, str]]) -> str:
     return ""
 
 
-def _differences(*parts: tuple[str, str, bool]) -> list[str]:
-    return [f"{there}, not {wanted}" for there, wanted, differs in parts if differs]
+def _unlike(there: int, wanted: int, noun: str, of: str = "") -> list[str]:
+    return [] if there == wanted else [f"{_count(there, noun)}{of}, not {wanted:,}"]
 
 
 def _count(number: int, noun: str) -> str:

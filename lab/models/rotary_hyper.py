@@ -12,8 +12,6 @@ PAIRS numbers at once. Exact, for about a third more time. Softmax and linear at
 ways.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from math import sqrt

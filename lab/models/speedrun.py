@@ -8,8 +8,6 @@ values, and they are left out. In the record the window grows in training, and d
 window is fixed, and a text is one document.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from math import sqrt

@@ -8,8 +8,6 @@ The paper does not say how the tiles are laid out. Here each is grey, 16 × 16 (
 means of 2 × 2 pixels), the easy one on top of the hard one; that is a guess, after the works that the paper cites.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache

@@ -4,8 +4,6 @@ Pixels are scaled from 0..255 to [-1, 1]. The paper crops MNIST by 5 pixels on e
 right, and says nothing of crops of the others. `train` loses as many images to "val" as "test" has (E.5).
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache

@@ -38,8 +38,6 @@ in one that is trained on, which the paper says it is; here it always is (`hold_
 training data; here no two splits share numbers.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache

@@ -11,8 +11,6 @@ Power et al.) for each group. Power et al. have one form more, a³+ab²+b; it ca
 Division, which Power et al. have, is not defined modulo 27 for every b; the paper has ab in its place.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache

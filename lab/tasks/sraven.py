@@ -48,8 +48,6 @@ Departures from the reference code: its in-distribution test repeats the first b
 splits share numbers. Every rule of a held-out combination is in one that is trained on (`hold_out`).
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache

@@ -3,8 +3,6 @@
 are loaded or generated once for each seed and shared: do not write into its tensors.
 """
 
-from __future__ import annotations
-
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass

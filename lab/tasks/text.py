@@ -4,8 +4,6 @@ Splits: `train` and `search` (what the non-linearity follows in stage I), `train
 They are pieces of the text that do not overlap (`lab.data.tokens`).
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 from lab.data import datasets, tokens

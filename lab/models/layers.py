@@ -226,30 +226,29 @@ def _canon_kernel() -> ctypes.CDLL | None:
         return None
 
 
-def rotary_angles(length: int, width: int, base: float = 10_000.0) -> tuple[Tensor, Tensor]:
-    """Cosines and sines of rotary positions (Su et al. 2024), (length, width / 2) each: token t turns pair i by
-    t · base^(-2 i / width), in float64.
+class Rotary(nn.Module):
+    """Rotary positions (Su et al. 2024): x (…, T, width) → the same shape. Token t, of `length` at most, turns pair i,
+    channels i and i + width / 2, by t · 10,000^(-2 i / width).
 
-    >>> cosine, sine = rotary_angles(2, 4)
-    >>> sine[0].tolist(), round(float(sine[1, 1]), 4)
-    ([0.0, 0.0], 0.01)
+    >>> Rotary(length=2, width=2)(torch.tensor([[1.0, 0.0], [1.0, 0.0]]))
+    tensor([[1.0000, 0.0000],
+            [0.5403, 0.8415]])
     """
-    rates = base ** (-2 * torch.arange(width // 2, dtype=torch.float64) / width)
-    angles = torch.arange(length, dtype=torch.float64)[:, None] * rates
-    return angles.cos(), angles.sin()
 
+    cosine: Tensor
+    sine: Tensor
 
-def rotate(x: Tensor, cosine: Tensor, sine: Tensor) -> Tensor:
-    """x (…, T, width), each token turned by its angles, the first T of (length, width / 2). Channel i and channel
-    i + width / 2 are a pair.
+    def __init__(self, length: int, width: int):
+        super().__init__()
+        rates = 10_000.0 ** (-2 * torch.arange(width // 2, dtype=torch.float64) / width)
+        angles = torch.arange(length, dtype=torch.float64)[:, None] * rates
+        self.register_buffer("cosine", angles.cos().float(), persistent=False)
+        self.register_buffer("sine", angles.sin().float(), persistent=False)
 
-    >>> rotate(torch.tensor([[1.0, 0.0]]), torch.tensor([[0.0]]), torch.tensor([[1.0]]))
-    tensor([[0., 1.]])
-    """
-    tokens = x.shape[-2]
-    cosine, sine = cosine[:tokens].to(x), sine[:tokens].to(x)
-    one, two = x.chunk(2, -1)
-    return torch.cat((one * cosine - two * sine, one * sine + two * cosine), -1)
+    def forward(self, x: Tensor) -> Tensor:
+        cosine, sine = (table[: x.shape[-2]].to(x) for table in (self.cosine, self.sine))
+        one, two = x.chunk(2, -1)
+        return torch.cat((one * cosine - two * sine, one * sine + two * cosine), -1)
 
 
 def split_heads(x: Tensor, heads: int) -> Tensor:

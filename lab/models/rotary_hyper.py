@@ -25,18 +25,7 @@ from torch.utils.checkpoint import checkpoint
 from lab.errors import ArgumentError, check_choice
 from lab.kinds import Sizes, build
 from lab.models.hyper import EPSILON, NORMALIZATIONS, mix, normalize
-from lab.models.layers import (
-    Decoder,
-    Embedding,
-    FeedForward,
-    Linear,
-    Norm,
-    at_positions,
-    rotary_angles,
-    rotate,
-    slices,
-    split_heads,
-)
+from lab.models.layers import Decoder, Embedding, FeedForward, Linear, Norm, Rotary, at_positions, slices, split_heads
 from lab.models.transformer import DIRECT, chunked
 from lab.spec import Part, RunSpec, register
 
@@ -77,21 +66,18 @@ class RotaryHyperAttention(nn.Module):
     torch.Size([1, 3, 5, 8])
     """
 
-    cosine: Tensor
-    sine: Tensor
-
     def __init__(self, runs: int, spec: RotaryHyperModel, length: int, phi: nn.Module):
         super().__init__()
         check_choice("normalization", spec.normalization, NORMALIZATIONS)
         check_choice("network", spec.network, NETWORKS)
         if spec.head_width % 2:
-            raise ArgumentError(f"head_width={spec.head_width}: positions turn pairs of channels; give an even one")
+            cure = "rotary positions turn pairs of channels; give an even one"
+            raise ArgumentError(f"head_width={spec.head_width}: {cure}")
         self.heads, self.normalization, self.network, self.phi = spec.heads, spec.normalization, spec.network, phi
         inner = spec.heads * spec.head_width
         self.query, self.key, self.value = (Linear(runs, spec.width, inner, bias=False) for _ in range(3))
         self.out = Linear(runs, inner, spec.width, bias=False)
-        for name, part in zip(("cosine", "sine"), rotary_angles(length, spec.head_width), strict=True):
-            self.register_buffer(name, part.float(), persistent=False)
+        self.turn = Rotary(length, spec.head_width)
 
     def forward(self, x: Tensor) -> Tensor:
         q, k = self._queries_and_keys(x)
@@ -116,8 +102,7 @@ class RotaryHyperAttention(nn.Module):
 
     def _queries_and_keys(self, x: Tensor) -> tuple[Tensor, Tensor]:
         """(R, B, H, T, d) each, turned by their positions; queries are scaled."""
-        heads = (split_heads(part(x), self.heads) for part in (self.query, self.key))
-        q, k = (rotate(part, self.cosine, self.sine) for part in heads)
+        q, k = (self.turn(split_heads(part(x), self.heads)) for part in (self.query, self.key))
         return q * q.shape[-1] ** -0.5, k
 
 

@@ -19,7 +19,7 @@ from torch import Tensor, nn
 
 from lab.errors import ArgumentError, check_choice
 from lab.kinds import Sizes, build, check
-from lab.models.layers import Embedding, Linear, at_positions, rotary_angles, rotate, slices, split_heads
+from lab.models.layers import Embedding, Linear, Rotary, at_positions, slices, split_heads
 from lab.spec import Part, RunSpec, register
 
 CAP = 30.0  # of logits: CAP tanh(logit / CAP)
@@ -56,22 +56,18 @@ class SpeedrunModel:
 class Attention(nn.Module):
     """x (R, B, T, C) → the same shape, over the tokens of the window."""
 
-    cosine: Tensor
-    sine: Tensor
-
     def __init__(self, runs: int, spec: SpeedrunModel, length: int):
         super().__init__()
         self.heads = spec.heads
         self.query, self.key, self.value, self.out = (Linear(runs, spec.width, spec.width, False) for _ in range(4))
-        for name, part in zip(("cosine", "sine"), rotary_angles(length, spec.width // spec.heads), strict=True):
-            self.register_buffer(name, part.float(), persistent=False)
+        self.turn = Rotary(length, spec.width // spec.heads)
 
     def forward(self, x: Tensor, mask: Tensor | None) -> Tensor:
         """mask (T, T): True where a query (row) sees a key; None: all up to its own."""
         v = split_heads(self.value(x), self.heads).flatten(0, 1)
         # norm 1 for each head, then the angle of the position; the record turns the other way round: the same
         q, k = (norm(split_heads(part(x), self.heads)) for part in (self.query, self.key))
-        q, k = (rotate(part, self.cosine, self.sine).flatten(0, 1).to(v.dtype) for part in (q, k))
+        q, k = (self.turn(part).flatten(0, 1).to(v.dtype) for part in (q, k))
         z = F.scaled_dot_product_attention(q, k, v, attn_mask=mask, is_causal=mask is None)
         return self.out(z.unflatten(0, x.shape[:2]).transpose(2, 3).flatten(3))
 

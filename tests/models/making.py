@@ -4,6 +4,7 @@ import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 
+from lab.models.layers import Rotary
 from lab.models.transformer import Transformer
 from lab.nonlinearity.spline import Spline
 from lab.spec import ModelSpec
@@ -50,3 +51,11 @@ class Largest(TorchDispatchMode):
         sizes = [leaf.numel() for leaf in tree_leaves(found) if isinstance(leaf, torch.Tensor)]
         self.numbers = max(self.numbers, *sizes, 0)
         return found
+
+
+def rotary(length, width):
+    """Rotary positions whose tables are not rounded."""
+    made, turns = Rotary(length, width), 10_000.0 ** (-torch.arange(width // 2, dtype=torch.float64) / (width // 2))
+    angles = torch.arange(length, dtype=torch.float64)[:, None] * turns
+    made.cosine, made.sine = angles.cos(), angles.sin()
+    return made

@@ -11,12 +11,12 @@ from scipy import special
 from lab.errors import ArgumentError
 from lab.kinds import Sizes, build
 from lab.models.hyper import EPSILON, METHODS, HyperAttention, method, method_of, names_of
-from lab.models.layers import rotary_angles, rotate, split_heads
+from lab.models.layers import split_heads
 from lab.models.rotary_hyper import PAIRS, RotaryHyperAttention, RotaryHyperModel, RotaryHyperTransformer, in_chunks
 from lab.run import Run, complete
 from lab.spec import AdamTrapezoid, HyperModel, RunSpec, from_json, key, replace, to_json
 from lab.store import Store
-from tests.models.making import LENGTH, VOCABULARY, Largest, shaken, words
+from tests.models.making import LENGTH, VOCABULARY, Largest, rotary, shaken, words
 
 SMALL = RotaryHyperModel(layers=2, heads=2, width=8, head_width=6, mlp_width=12)
 PHI = {"identity": torch.nn.Identity(), "relu": torch.nn.ReLU()}
@@ -34,7 +34,7 @@ def layer(name, length=LENGTH, runs=2):
 
 def test_rotary_positions_are_products_with_complex_numbers():
     x = drawn(3, 7, 6)
-    turned = rotate(x, *rotary_angles(7, 6))
+    turned = rotary(7, 6)(x)
     numbers = torch.complex(x[..., :3], x[..., 3:]).numpy()
     turns = np.exp(1j * np.arange(7)[:, None] * 10_000.0 ** (-np.arange(3) / 3))
     np.testing.assert_allclose(torch.complex(turned[..., :3], turned[..., 3:]).numpy(), numbers * turns, rtol=1e-12)
@@ -42,7 +42,7 @@ def test_rotary_positions_are_products_with_complex_numbers():
 
 def test_products_of_turned_vectors_depend_on_the_distance_alone():
     q, k = drawn(1, 6).expand(9, -1), drawn(1, 6, seed=1).expand(9, -1)
-    products = rotate(q, *rotary_angles(9, 6)) @ rotate(k, *rotary_angles(9, 6)).mT
+    products = rotary(9, 6)(q) @ rotary(9, 6)(k).mT
     for offset in range(-8, 9):
         torch.testing.assert_close(products.diagonal(offset), products.diagonal(offset)[:1].expand(9 - abs(offset)))
     assert (products[0] - products[0, 0]).abs().max() > 0.1
@@ -80,7 +80,7 @@ def literal(name, module, x, run, example):
 @pytest.mark.parametrize("name", NAMES)
 def test_attention_is_the_one_written_with_loops(name):
     module, x = layer(name), drawn(2, 3, LENGTH, 8)
-    module.cosine, module.sine = rotary_angles(LENGTH, 6)  # not rounded
+    module.turn = rotary(LENGTH, 6)
     y = module(x).detach()
     for run, example in itertools.product(range(2), range(3)):
         wanted = literal(name, module, x, run, example)

@@ -7,10 +7,9 @@ import torch.nn.functional as F
 
 from lab.errors import ArgumentError
 from lab.kinds import Sizes, build, check_run
-from lab.models.layers import rotary_angles
 from lab.models.speedrun import BLOCK, SpeedrunModel, SpeedrunTransformer
 from lab.spec import AdamTrapezoid, RunSpec, replace
-from tests.models.making import LENGTH, VOCABULARY, shaken, words
+from tests.models.making import LENGTH, VOCABULARY, rotary, shaken, words
 
 SPEC = SpeedrunModel(layers=3, heads=2, width=8)
 
@@ -63,7 +62,7 @@ def test_it_is_the_record_written_for_one_sequence(layers):
     spec = replace(SPEC, layers=layers)
     model = made(spec)
     for block in model.blocks:
-        block.attention.cosine, block.attention.sine = rotary_angles(LENGTH, 4)
+        block.attention.turn = rotary(LENGTH, 4)
     tokens = words(2, 2)
     logits = model(tokens).detach()
     for run, example in np.ndindex(2, 2):
@@ -78,7 +77,7 @@ def test_the_window_reaches_back_by_blocks():
     spec, length = replace(SPEC, layers=1, window=BLOCK + 1), 3 * BLOCK + 5
     model = made(spec, (0,), length)
     for block in model.blocks:
-        block.attention.cosine, block.attention.sine = rotary_angles(length, 4)
+        block.attention.turn = rotary(length, 4)
     tokens = words(1, 1, length)
     wanted = literal(model, spec, tokens[0, 0], 0, 2)
     torch.testing.assert_close(model(tokens)[0, 0].detach(), wanted, rtol=1e-9, atol=1e-9)

@@ -117,7 +117,7 @@ def _check_alike(train: Read, other: Read, split: str) -> None:
     for name in one:
         shapes = [part[name].shape[1:] for part in (one, two)]
         if shapes[0] != shapes[1]:
-            raise ArgumentError(f"{name} of 'train' have shape {shapes[0]}, of {split!r} {shapes[1]}; pad both")
+            raise ArgumentError(f"{name} of 'train' have shape {shapes[0]}, and of {split!r} {shapes[1]}; pad")
         kinds = ["words" if part[name].dtype.kind in "OUS" else "numbers" for part in (one, two)]
         if kinds[0] != kinds[1] or (name == "targets" and (train.y.dtype.kind == "f") != (other.y.dtype.kind == "f")):
             types = [f"{kind} ({part[name].dtype})" for kind, part in zip(kinds, (one, two), strict=True)]

@@ -59,7 +59,7 @@ def labelled(y: np.ndarray, kind: str | None, ignore_index: int) -> np.ndarray:
     if y.ndim == 1 and (ignore_index != IGNORED or (not values and numbers.dtype.kind in "iuf")):
         return ~_ignored(numbers, ignore_index)
     if values and ignore_index != IGNORED and (count := int(_ignored(numbers, ignore_index).sum())):
-        said = f"{count} values of y are {ignore_index}, and only classes are ignored one by one"
+        said = f"y has {count} values that are {ignore_index}, and only classes are ignored one by one"
         raise ArgumentError(f"{said}; leave these rows out, or give a loss= that does not count them")
     return np.ones(len(y), bool)
 

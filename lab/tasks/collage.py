@@ -95,8 +95,7 @@ class SingleTileCollage(Collage):
 
     def split(self, seed: int = 0) -> Mapping[str, TableSplit]:
         """Nine splits, the same for every seed."""
-        splits = Collage(self.easy, self.hard).split()
-        return MappingProxyType({**splits, **{part: splits[f"{part}_{self.tile}"] for part in PARTS}})
+        return _single_tile(self)
 
 
 def tiles(images: np.ndarray) -> Tensor:
@@ -120,6 +119,12 @@ def _split(task: Collage) -> Mapping[str, TableSplit]:
         for telling in ("", "_easy", "_hard"):
             splits[part + telling] = _combine(easy[part], hard[part], telling[1:], generator)
     return MappingProxyType(splits)
+
+
+@lru_cache(maxsize=6)  # nothing is copied
+def _single_tile(task: SingleTileCollage) -> Mapping[str, TableSplit]:
+    splits = _split(Collage(task.easy, task.hard))
+    return MappingProxyType({**splits, **{part: splits[f"{part}_{task.tile}"] for part in PARTS}})
 
 
 def _combine(

@@ -21,6 +21,7 @@ if TYPE_CHECKING:  # what is asked for is imported then (PEP 562): torch alone t
     from lab.errors import ArgumentError, LabError, LabWarning
     from lab.finetuning import finetune
     from lab.functions import zoo
+    from lab.nonlinearity.check import check
     from lab.nonlinearity.spline import Spline
     from lab.nonlinearity.swap import swap
     from lab.nonlinearity.swapped import load_swapped, save_swapped
@@ -41,6 +42,7 @@ _HOMES = {
     "lab.errors": ("ArgumentError", "LabError", "LabWarning"),
     "lab.finetuning": ("finetune",),
     "lab.functions": ("zoo",),
+    "lab.nonlinearity.check": ("check",),
     "lab.nonlinearity.spline": ("Spline",),
     "lab.nonlinearity.swap": ("swap",),
     "lab.nonlinearity.swapped": ("load_swapped", "save_swapped"),
@@ -64,6 +66,7 @@ __all__ = [  # noqa: F822  `__getattr__` gives them
     "SearchResult",
     "Task",
     "Spline",
+    "check",
     "compare",
     "entry",
     "explore",

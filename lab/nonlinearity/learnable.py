@@ -23,7 +23,7 @@ class PReLU(nn.Module):
         self.slope = nn.Parameter(torch.full((channels,), 0.25))
 
     def forward(self, x: Tensor) -> Tensor:
-        return x.clamp(min=0) + self.slope * x.clamp(max=0)
+        return x.relu() + self.slope * x.clamp(max=0)  # of two clamps both would count at 0, and the slope be 1 + a
 
 
 class Swish(nn.Module):

@@ -1,0 +1,222 @@
+"""The check of a non-linearity, of the lab or anyone's, against the laws that networks rely on: `lab.check`."""
+
+from __future__ import annotations
+
+import contextlib
+import warnings
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+import pandas as pd
+import torch
+from torch import Tensor, nn
+
+import lab.nonlinearity.laws
+import lab.nonlinearity.slope_laws  # noqa: F401  registers its laws, as the former
+from lab.errors import ArgumentError, check_choice, check_flag, check_type, check_whole, described, shortened, shown
+from lab.nonlinearity.case import LAWS, SHAPE, Broken, Case, NotAsked, Test
+from lab.nonlinearity.part import as_module
+
+if TYPE_CHECKING:
+    import plotly.graph_objects as go
+
+SLOW = ("compiles",)  # laws that are only asked for with slow=True
+
+
+@dataclass(frozen=True)
+class Law:
+    """A law: called with a function, it raises an AssertionError where it does not hold.
+
+    reason: why networks need it. expected: why it is known not to hold for a function; empty: it should hold.
+    """
+
+    name: str
+    reason: str
+    test: Test
+    expected: str = ""
+
+    @property
+    def __name__(self) -> str:  # type: ignore[override]  # pytest names its cases by it
+        return self.name
+
+    def __call__(self, f: Callable[[Tensor], Tensor] | str, shape: Sequence[int] | None = None) -> None:
+        """Raise an AssertionError where the law does not hold for a function, or, of an expected failure, where it
+        does. f, shape: as for `lab.check`."""
+        outcome = self.outcome(_case(f, shape))
+        if outcome.is_failure:
+            raise AssertionError(f"{self.name}: {outcome.detail}. {self.reason}")
+        if outcome.is_needless:
+            raise AssertionError(f"{self.name}: {outcome.said}")
+
+    def outcome(self, case: Case) -> Outcome:
+        """What comes of it."""
+        try:
+            with torch.enable_grad(), torch.random.fork_rng(devices=[]), warnings.catch_warnings():
+                warnings.simplefilter("ignore")  # of the user's code, at inputs that it may not like
+                return Outcome(self, True, self.test(case) or "")
+        except NotAsked as why:
+            return Outcome(self, None, str(why))
+        except Broken as error:
+            return Outcome(self, False, str(error))
+        except Exception as error:  # the user's code may raise anything
+            return Outcome(self, False, f"fails with {type(error).__name__} ({shortened(str(error), 120)})")
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What came of a law. passed: None where it does not apply. detail: what was seen, or why it does not apply."""
+
+    law: Law
+    passed: bool | None
+    detail: str
+
+    @property
+    def is_failure(self) -> bool:
+        return self.passed is False and not self.law.expected
+
+    @property
+    def is_needless(self) -> bool:
+        """Whether it holds, although it was expected not to."""
+        return self.passed is True and bool(self.law.expected)
+
+    @property
+    def said(self) -> str:
+        """The detail, with what was expected."""
+        if not self.law.expected:
+            return self.detail
+        if self.is_needless:
+            return f"holds, and is expected not to ({self.law.expected}): take it out of expected="
+        return f"expected ({self.law.expected}): {self.detail}"
+
+
+@dataclass(frozen=True, eq=False)
+class Checked:
+    """What `lab.check` gives: which laws hold for a function. name: of the function."""
+
+    name: str
+    outcomes: tuple[Outcome, ...]
+
+    @property
+    def table(self) -> pd.DataFrame:
+        """One row a law: law, reason, passed (missing where it does not apply), detail."""
+        rows = [(one.law.name, one.law.reason, one.passed, one.said) for one in self.outcomes]
+        return pd.DataFrame(rows, columns=["law", "reason", "passed", "detail"]).astype({"passed": "boolean"})
+
+    @property
+    def failures(self) -> list[str]:
+        """Names of the laws that do not hold, without those that are expected."""
+        return [one.law.name for one in self.outcomes if one.is_failure]
+
+    @property
+    def needless(self) -> list[str]:
+        """Names of the laws that hold, although they are expected not to."""
+        return [one.law.name for one in self.outcomes if one.is_needless]
+
+    def plot(self) -> go.Figure:
+        """One line a law: whether it holds, with the detail."""
+        return import_module("lab.plots.laws").draw_laws(self.table)  # which stands above the functions
+
+    def __repr__(self) -> str:
+        holds = sum(one.passed is True for one in self.outcomes)
+        absent = sum(one.passed is None for one in self.outcomes)
+        expected = sum(one.passed is False for one in self.outcomes) - len(self.failures)
+        more = f", {expected} expected not to" if expected else ""
+        lines = [f"{self.name}: {holds} laws hold, {len(self.failures)} do not{more}; {absent} do not apply"]
+        lines += [f"- {one.law.name}: {one.detail}. {one.law.reason}" for one in self.outcomes if one.is_failure]
+        lines += [f"- {one.law.name}: {one.said}" for one in self.outcomes if one.is_needless]
+        return "\n".join(lines)
+
+
+class Check:
+    """Whether a non-linearity, of the lab or anyone's, keeps the laws that networks rely on: see `lab.check(f)`."""
+
+    def __call__(
+        self,
+        f: Callable[[Tensor], Tensor] | str,
+        *,
+        expected: Mapping[str, str] | None = None,
+        shape: Sequence[int] | None = None,
+        slow: bool = False,
+    ) -> Checked:
+        """Check a scalar non-linearity: its gradients, types, shapes, copies, and what it does at NaN and far out.
+
+        f: a `torch.nn.Module` or a function of a tensor, which gives a tensor of the same shape; a name ("gelu",
+            "transformers/memorize"); or what `lab.search` gives. It is copied, and stays as it is.
+        expected: laws that are known not to hold, by name, each with a reason. Where one holds, this is said.
+        shape: of the inputs, if f takes no others, as where it has one parameter a channel: axis 0 is the batch, all
+            numbers are between -4 and 4, or a little beyond the range that f has as `low` and `high`.
+        slow: also ask for torch.compile.
+
+        Returns a `Checked`: `.table`, `.failures`, `.plot()`. It judges no value: a law says what must be the same.
+        Times are beside `torch.nn.GELU`, without a unit.
+
+        Raises ArgumentError for what is no function of a tensor that keeps its shape, and for an unknown law.
+
+        In pytest: `@pytest.mark.parametrize("law", lab.check.laws())` above `def test_mine(law): law(mine)`.
+
+        >>> import lab
+        >>> lab.check(torch.nn.ReLU(inplace=True)).failures
+        ['input stays']
+        >>> lab.check(lambda x: x.sqrt()).table.set_index("law").loc["huge numbers", "detail"]
+        'NaN at x = -100, -10000, -1e+10, -1e+20, -1e+30'
+        """
+        case = _case(f, shape)
+        return Checked(_name(case.given), tuple(law.outcome(case) for law in self.laws(expected, slow)))
+
+    def laws(self, expected: Mapping[str, str] | None = None, slow: bool = False) -> list[Law]:
+        """The laws, for pytest.mark.parametrize: each has a name and a reason, and is called with a function.
+
+        expected, slow: as for a check.
+
+        >>> import lab
+        >>> law = lab.check.laws()[0]
+        >>> law.name, law.reason, law(torch.sin)
+        ('the same at each call', 'Results must repeat: evaluation draws nothing.', None)
+        """
+        expected = check_type("expected", {} if expected is None else expected, Mapping, "laws and reasons")
+        for name, reason in expected.items():
+            check_choice("law", name, LAWS)
+            if not isinstance(reason, str) or not reason.strip():
+                raise ArgumentError(f"expected[{name!r}]={shown(reason)}: give the reason in words")
+        check_flag("slow", slow)
+        asked = [name for name in LAWS if slow or name not in SLOW]
+        laws = [Law(name, " ".join((LAWS[name].__doc__ or "").split()), LAWS[name]) for name in asked]
+        return [replace(law, expected=expected.get(law.name, "")) for law in laws]
+
+
+check = Check()
+
+
+def _case(f: Any, shape: Sequence[int] | None) -> Case:
+    """The function with its inputs; ArgumentError where it does not take them, or gives something else."""
+    if isinstance(f, (str, type)) or not callable(f):
+        f = as_module(f, "f")
+    sizes = None
+    if shape is not None:
+        sizes = tuple(check_whole("shape", size) for size in check_type("shape", shape, (tuple, list), "(8, 16)"))
+    case, hint = Case(f, sizes), "give shape=(batch, channels) of the inputs that it takes" if sizes is None else ""
+    x, called = case.x(), f
+    with contextlib.suppress(NotAsked):  # what cannot be copied: a law says so
+        called = case.copy()
+    try:
+        with torch.no_grad(), torch.random.fork_rng(devices=[]), warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            y = called(x.clone())
+    except Exception as error:
+        said = f"{type(error).__name__} ({shortened(str(error), 120)})"
+        cure = hint or "give another shape"
+        raise ArgumentError(f"f fails with {said} for inputs of shape {sizes or SHAPE}; {cure}") from error
+    if not isinstance(y, Tensor):
+        raise ArgumentError(f"f gives {described(y)}; give a function of a tensor that gives a tensor, as torch.sin")
+    if y.shape != x.shape:
+        said = f"f gives shape {tuple(y.shape)} for inputs of shape {tuple(x.shape)}"
+        raise ArgumentError(f"{said}; give a non-linearity, which keeps the shape: no layer and no gate")
+    if not y.is_floating_point():
+        raise ArgumentError(f"f gives {y.dtype}; give a function with values of floating point, as torch.sin")
+    return case
+
+
+def _name(f: Callable) -> str:
+    return shown(f) if isinstance(f, nn.Module) else getattr(f, "__name__", type(f).__name__)

@@ -1,0 +1,243 @@
+"""`lab.check`: the lab's own functions keep all laws, each law notices what breaks it, and no function is refused."""
+
+import copy
+import random
+
+import numpy as np
+import pytest
+import torch
+from torch import nn
+
+import lab
+from lab.errors import ArgumentError
+from lab.nonlinearity.case import LAWS
+from lab.nonlinearity.channels import ChannelSpline
+from lab.nonlinearity.functions import NAMES
+from lab.nonlinearity.learnable import PReLU, ScaledGELU, Swish
+
+WAVE = lab.Spline.from_function(torch.sin, -3.0, 3.0, 31)
+SHAPE = (6, 5)  # batch and channels
+OWN = {name: (kind(), None) for name, kind in NAMES.items()} | {
+    "zoo": (lab.zoo("transformers/memorize"), None),
+    "spline": (WAVE, None),
+    "learnable": (lab.Spline(WAVE.values, -3.0, 3.0, learnable=True), None),
+    "scaled": (lab.Spline(WAVE.values, -3.0, 3.0, learnable=True, scaled=True), None),
+    "symmetrized": (WAVE.symmetrized().spline, None),
+    "polynomial": (WAVE.polynomial(9), None),
+    "chebyshev": (WAVE.chebyshev(9), None),
+    "channels": (ChannelSpline(WAVE.values.expand(5, -1), -3.0, 3.0, learnable=True), SHAPE),
+    "prelu": (PReLU(5), SHAPE),
+    "swish": (Swish(5), SHAPE),
+    "printed swish": (Swish(5, printed=True), SHAPE),
+    "scaled gelu": (ScaledGELU(5), SHAPE),
+}
+
+EXPECTED = {"hardsigmoid": {"second derivative": "torch has none for it"}}
+
+
+class Wrong(torch.autograd.Function):
+    """x², with a gradient that lacks the 2."""
+
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return x.square()
+
+    @staticmethod
+    def backward(ctx, grad):
+        return grad * ctx.saved_tensors[0]
+
+
+class Once(torch.autograd.Function):
+    """x³, with a gradient that takes its own slope for 1."""
+
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return x**3
+
+    @staticmethod
+    def backward(ctx, grad):
+        x = ctx.saved_tensors[0]
+        return grad * (3 * x.detach().square() + x - x.detach())
+
+
+class Module(nn.Module):
+    """A module with one parameter that computes what it is given."""
+
+    def __init__(self, compute, **tensors):
+        super().__init__()
+        self.compute, self.weight = compute, nn.Parameter(torch.tensor(1.5))
+        self.register_buffer("count", torch.tensor(1.0))
+        vars(self).update(tensors)
+
+    def forward(self, x):
+        return self.compute(self, x)
+
+
+class Uncopied(nn.Tanh):
+    def __deepcopy__(self, memo):
+        raise TypeError("no copies")
+
+
+class Forgetful(nn.Module):
+    """Its number is in no state."""
+
+    def __init__(self):
+        super().__init__()
+        self.weight = nn.Parameter(torch.tensor(1.0))
+
+    def forward(self, x):
+        return self.weight * x
+
+    def load_state_dict(self, *given, **named):
+        return None
+
+
+def counted(self, x):
+    self.count += 1
+    return x * 1.0
+
+
+def drawn(x):
+    torch.rand(1)
+    return x * 1.0
+
+
+def numpy_drawn(x):
+    np.random.rand()  # noqa: NPY002
+    return x * 1.0
+
+
+def overwritten(x):
+    return x.relu_()
+
+
+def thawed(self, x):
+    self.weight.requires_grad_(True)
+    return self.weight * x
+
+
+BROKEN = {
+    "the same at each call": lambda x: x + 0.1 * torch.randn_like(x),
+    "no global random numbers": drawn,
+    "alike in training and evaluation": nn.RReLU(),
+    "input stays": overwritten,
+    "state stays": Module(counted),
+    "each number by itself": nn.Softmax(-1),
+    "any batch": lambda x: x - x.mean(0),
+    "any number of axes": lambda x: x + torch.zeros(6, 1),
+    "a tensor without axes": lambda x: torch.stack([*x]),
+    "an empty tensor": lambda x: x * torch.ones(30)[: x.numel()].max(),
+    "a view": lambda x: x.as_strided(x.shape, torch.empty(x.shape).stride()) * 1.0,
+    "keeps float32 and float64": lambda x: x.float().tanh(),
+    "keeps bfloat16": lambda x: x.to(torch.promote_types(x.dtype, torch.float32)).tanh(),
+    "autocast": lambda x: x.double() if torch.is_autocast_enabled("cpu") else x * 1.0,
+    "float32 near float64": lambda x: (1e8 + x) - 1e8,
+    "stays on the device": lambda x: x * torch.linspace(1, 1, 5) if x.dim() > 1 else x * 1.0,
+    "gradient reaches the input": lambda x: (x > 0).to(x.dtype),
+    "first derivative": Wrong.apply,
+    "second derivative": Once.apply,
+    "a slope at a kink": lambda x: x.abs().sqrt(),
+    "no NaN slope far out": lambda x: torch.where(x > 0, x, x.exp() - 1),
+    "huge numbers": lambda x: x * x.square() / (1 + x.square()),
+    "infinity": lambda x: torch.where(x.isinf(), 7.0, x.tanh()),
+    "NaN stays": torch.nan_to_num,
+    "deepcopy": Uncopied(),
+    "state dict": Forgetful(),
+    "tensors are registered": Module(lambda self, x: self.scale * x, scale=torch.tensor(2.0)),
+    "vmap": lambda x: x * 1.0 if float(x.max()) < 1e9 else x,
+    "gradients of each example": Wrong.apply,
+    "frozen is frozen": Module(thawed),
+    "gradient reaches what learns": Module(lambda self, x: self.weight.detach() * x),
+    "derivative by what learns": Module(lambda self, x: Wrong.apply(self.weight) * x),
+    "declared range": Module(lambda self, x: torch.where(x.abs() < 1, x, 9.0), low=-1.0, high=1.0),
+}
+
+
+@pytest.mark.parametrize("name", OWN)
+def test_the_labs_functions_keep_all_laws(name):
+    f, shape = OWN[name]
+    result = lab.check(f, shape=shape, expected=EXPECTED.get(name))
+    assert result.failures == result.needless == [], result
+
+
+@pytest.mark.parametrize("law", lab.check.laws())
+def test_laws_are_cases_of_pytest(law, request):
+    assert request.node.callspec.id == law.name
+    law("gelu")
+
+
+@pytest.mark.parametrize("name", LAWS)
+def test_each_law_notices_what_breaks_it(name):
+    if name in ("cost", "compiles"):
+        return
+    laws = {law.name: law for law in lab.check.laws()}
+    with pytest.raises(AssertionError, match=f"{name}: "):
+        laws[name](BROKEN[name])
+
+
+def test_a_result_says_what_fails_and_what_was_expected():
+    known = {"input stays": "that is its purpose", "vmap": "a mistake of ours"}
+    result = lab.check(nn.ReLU(inplace=True), expected=known)
+    assert result.failures == [] and result.needless == ["vmap"]
+    assert "take it out of expected=" in repr(result) and "1 expected not to" in repr(result)
+    table = result.table.set_index("law")
+    assert not table.loc["input stays", "passed"] and "that is its purpose" in table.loc["input stays", "detail"]
+    assert "× GELU" in table.loc["cost", "detail"]
+    laws = {law.name: law for law in lab.check.laws(expected=known)}
+    laws["input stays"](nn.ReLU(inplace=True))
+    with pytest.raises(AssertionError, match="take it out of expected="):
+        laws["vmap"](nn.ReLU(inplace=True))
+    figure = lab.check(Wrong.apply).plot()
+    assert sum(len(trace.y) for trace in figure.data) == len(LAWS) - 1
+    assert "first derivative" in figure.data[1].y
+
+
+def test_what_is_checked_and_the_global_state_stay():
+    f = Module(counted)
+    f.train()
+    before = copy.deepcopy(f.state_dict()), torch.get_rng_state(), random.getstate(), np.random.get_state()[2]  # noqa: NPY002
+    with torch.no_grad():
+        lab.check(f)
+    lab.check(numpy_drawn)
+    assert f.training and f.weight.grad is None and all(torch.equal(v, before[0][k]) for k, v in f.state_dict().items())
+    assert torch.equal(before[1], torch.get_rng_state()) and random.getstate() == before[2]
+
+
+def test_what_is_beyond_the_range_is_said():
+    table = lab.check(WAVE).table.set_index("law")
+    assert table.loc["declared range", "detail"] == "below -3: constant; above 3: constant"
+
+
+def test_compiling_is_asked_for():
+    assert "compiles" not in [law.name for law in lab.check.laws()]
+    (compiles,) = [law for law in lab.check.laws(slow=True) if law.name == "compiles"]
+    compiles(WAVE)
+    with pytest.raises(AssertionError, match="compiles"):
+        compiles(lambda x: x * float(x.max().item() > 0) if x.sum().item() > -99 else x)
+
+
+@pytest.mark.parametrize(
+    ("f", "given", "said"),
+    [
+        (None, {}, "is no function"),
+        (nn.GELU, {}, "give GELU()"),
+        ("nope", {}, "unknown"),
+        (nn.Linear(2, 2), {}, "f fails with RuntimeError"),
+        (nn.Linear(5, 3), {}, "keeps the shape"),
+        (nn.GLU(), {"shape": (4, 6)}, "keeps the shape"),
+        (lambda x: (x, x), {}, "gives a tensor"),
+        (lambda x: x > 0, {}, "floating point"),
+        (torch.sin, {"shape": 3}, "shape=3"),
+        (torch.sin, {"shape": (0, 3)}, "shape=0"),
+        (torch.sin, {"expected": {"nope": "why"}}, "unknown law"),
+        (torch.sin, {"expected": {"vmap": ""}}, "give the reason"),
+        (torch.sin, {"expected": ["vmap"]}, "laws and reasons"),
+        (torch.sin, {"slow": 1}, "give True or False"),
+    ],
+)
+def test_what_does_not_fit_is_refused_in_a_line(f, given, said):
+    with pytest.raises(ArgumentError) as error:
+        lab.check(f, **given)
+    assert said in str(error.value) and "\n" not in str(error.value)

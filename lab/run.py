@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeGuard, TypeVar, overload
+from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeVar, overload
 
 import numpy as np
 import pandas as pd
@@ -103,7 +103,7 @@ class Run(Stored):
 
     def __repr__(self) -> str:
         said = f"run of {self.spec.task_name}, seed {self.spec.seed}, {self.spec.recipe.last} steps"
-        return f"{said}{_end([self])}{_beyond([self])}"
+        return f"{said}{_end([self])}"
 
     @property
     def steps(self) -> np.ndarray:
@@ -188,7 +188,7 @@ class Runs(RunList[Run]):
             return "no runs"
         kinds = list(dict.fromkeys((run.spec.task_name, run.spec.recipe.last, run.spec.evaluate) for run in self))
         said = f"{len(self)} {'runs' if len(self) > 1 else 'run'} of {', '.join(dict.fromkeys(k[0] for k in kinds))}"
-        return said if len(kinds) > 1 else f"{said}, {kinds[0][1]} steps{_end(self)}{_beyond(self)}"
+        return said if len(kinds) > 1 else f"{said}, {kinds[0][1]} steps{_end(self)}"
 
     @property
     def steps(self) -> np.ndarray:
@@ -230,11 +230,12 @@ class Runs(RunList[Run]):
 
 
 def _end(runs: Sequence[Run]) -> str:
-    """The last value of the first score, in words; of several runs the mean, without diverged ones. Empty where the
-    store no longer has them."""
-    split = runs[0].spec.evaluate[0]
+    """The last value of the first score, in words; of several runs the mean, without diverged ones. Below it a line
+    where the function is too narrow for its inputs. Empty where the store no longer has the runs."""
+    spec = runs[0].spec
+    split = spec.evaluate[0]
     try:
-        scores = [run.scores for run in runs]
+        scores, share = [run.scores for run in runs], max(run.notes.get("beyond") or 0.0 for run in runs)
     except LabError:
         return ""
     names = [name for name in sorted(scores[0], key=lambda name: "accuracy" not in name) if name.endswith(f"_{split}")]
@@ -243,31 +244,21 @@ def _end(runs: Sequence[Run]) -> str:
     value = f"{finite.mean():.3g}" if len(finite) else "not finite"
     died = sum(run.diverged is not None for run in runs)
     diverged = f", {died} diverged" if died else ""
-    return f": {names[0].removesuffix(f'_{split}')} {value} on {split} at the end{mean}{diverged}"
+    narrow = next((part for part in spec.model.parts.values() if hasattr(part, "low")), None)
+    line = f": {names[0].removesuffix(f'_{split}')} {value} on {split} at the end{mean}{diverged}"
+    return "\n".join([line, *beyond_knots("these models", share, narrow)])
 
 
-def _beyond(runs: Sequence[Run]) -> str:
-    """A line on the inputs that their function is too narrow for; empty where these are few, or the runs gone."""
-    try:
-        share = max((run.notes.get("beyond") or 0.0 for run in runs), default=None)
-    except LabError:
-        return ""
-    narrow = next((part for part in runs[0].spec.model.parts.values() if hasattr(part, "low")), None)
-    return f"\n{beyond_knots('these models', share, narrow)}" if is_much(share) else ""
-
-
-def is_much(share: float | None) -> TypeGuard[float]:
-    """Whether so large a share of a function's inputs lies beyond its knots that it is said."""
-    return share is not None and share > MUCH
-
-
-def beyond_knots(whose: str, share: float, function: Any) -> str:
-    """That line. function: what has the knots, from `low` to `high`."""
+def beyond_knots(whose: str, share: float | None, function: Any) -> list[str]:
+    """A line on the share of a function's inputs that lie beyond its knots, from `low` to `high`; none where it is
+    small, or not known."""
+    if share is None or share <= MUCH:
+        return []
     knots = f"[{function.low:g}, {function.high:g}]" if hasattr(function, "low") else "its knots"
-    return (
+    return [
         f"{100 * share:.0f} % of what the function gets in {whose} lies beyond {knots}, where it is constant; scale X, "
         "or give it wider knots (low=, high=)"
-    )
+    ]
 
 
 def complete(

@@ -14,7 +14,7 @@ import numpy as np
 from lab.errors import ArgumentError, check_type, check_whole, described
 from lab.nonlinearity.spline import Spline
 from lab.nonlinearity.zoo import keep, place
-from lab.run import Stored, beyond_knots, is_much
+from lab.run import Stored, beyond_knots
 from lab.spec import EpisodeSpec, ModuleSearch, SearchSpec, TwoLossSpec
 from lab.store import Store  # noqa: F401  in the annotations of the classes below, which the reference shows
 from lab.versions import versions
@@ -38,8 +38,7 @@ class LearnedFunctions(Stored):
     def notes(self) -> tuple[str, ...]:
         """What one should know of it, a line each."""
         notes = self._stored[2]
-        share = notes.get("beyond")
-        return (*notes.get("said", ()), *([beyond_knots("its models", share, self.spec)] if is_much(share) else ()))
+        return (*notes.get("said", ()), *beyond_knots("its models", notes.get("beyond"), self.spec))
 
     @property
     def spline(self) -> Spline:

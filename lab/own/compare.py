@@ -20,7 +20,7 @@ from lab.nonlinearity.shapes import Polynomial
 from lab.nonlinearity.spline import ScaledSpline, Spline
 from lab.nonlinearity.zoo import zoo
 from lab.own.search import APART, Make, Replaced, grid_of, known, recipe_of, store_of, task
-from lab.run import MOST_SEEDS, Run, beyond_knots, complete, is_much
+from lab.run import MOST_SEEDS, Run, beyond_knots, complete
 from lab.search_results import EpisodeResult, SearchResult, search_of
 from lab.spec import UNCHANGED, Learned, ModuleEpisodes, ModuleFunction, ModuleSearch, ModuleSpec, Part, RunSpec
 from lab.store import Spec, Store
@@ -155,9 +155,8 @@ def _notes(
     for key in best:
         of_function = [one.get("beyond") for run, one in zip(runs, trained, strict=True) if run.function == key]
         share = max((share for share in of_function if share is not None), default=None)
-        if is_much(share):
-            phi = next(run.spec.model.phi for run in runs if run.function == key)
-            notes.append(beyond_knots(f"models with {key}", share, phi.search if isinstance(phi, Learned) else phi))
+        phi = next(run.spec.model.phi for run in runs if run.function == key)
+        notes += beyond_knots(f"models with {key}", share, phi.search if isinstance(phi, Learned) else phi)
     for why in dict.fromkeys(one["why"] for one in trained if one.get("needs_loop")):
         notes.append(f"models were trained one after the other: {why}")
     if ends := [key for key, rate in best.items() if len(grid) > 1 and rate in (min(grid), max(grid))]:

@@ -9,49 +9,18 @@ from importlib import import_module
 from typing import Any, TypeVar, cast
 
 from lab.errors import ArgumentError
-from lab.spec.models import (
-    Coefficients,
-    HyperModel,
-    Knots,
-    KnotTable,
-    Learned,
-    ModelSpec,
-    ModuleFunction,
-    ModuleSpec,
-    Part,
-    Perceptron,
-    Shaped,
-)
-from lab.spec.own import DataSpec, OwnTable, OwnTask
-from lab.spec.recipes import AdamTrapezoid, AdamWCosine, ConstantRate, Fit, Tuning
-from lab.spec.runs import FineTuning, RunSpec
-from lab.spec.searches import (
-    EpisodeSpec,
-    InterpolatedSpec,
-    ModuleEpisodes,
-    ModuleSearch,
-    Restart,
-    SearchSpec,
-    SharedSearch,
-    TwoLossSpec,
-)
-from lab.tasks.collage import Collage, SingleTileCollage
-from lab.tasks.images import Images
-from lab.tasks.logic import Logic
-from lab.tasks.operation import Operation
-from lab.tasks.sraven import Sraven
-from lab.tasks.table import Tabular
-from lab.tasks.text import Text
+from lab.spec import models, own, recipes, runs, searches
+from lab.spec.models import Coefficients, KnotTable, Learned, ModuleFunction, Part, Shaped
+from lab.spec.recipes import AdamTrapezoid, AdamWCosine, ConstantRate
+from lab.tasks import Collage, Images, Logic, Operation, SingleTileCollage, Sraven, Tabular, Text
 
 T = TypeVar("T")
 SCHEMA = 1  # raise it when the same spec would train to something else; when few of them would, see `revision`
 # What JSON calls kinds whose class has another name: keys of stored results were made with these.
 NAMES = {AdamTrapezoid: "Recipe", AdamWCosine: "AdamW", ConstantRate: "Descent", SingleTileCollage: "Told"}
-_KINDS: tuple[type, ...] = (Knots, KnotTable, Coefficients, Learned, Shaped, ModelSpec, HyperModel, Perceptron, RunSpec)
-_KINDS += (AdamTrapezoid, AdamWCosine, ConstantRate, SearchSpec, SharedSearch, EpisodeSpec, InterpolatedSpec, Restart)
-_KINDS += (TwoLossSpec, FineTuning, Tuning)
-_KINDS += (Logic, Sraven, Operation, Images, Collage, SingleTileCollage, Tabular, Text)
-_KINDS += (DataSpec, ModuleSpec, ModuleFunction, Fit, ModuleSearch, ModuleEpisodes, OwnTask, OwnTable)
+_KINDS: list[type] = [Logic, Sraven, Operation, Images, Collage, SingleTileCollage, Tabular, Text]
+for module in (models, own, recipes, runs, searches):  # and each dataclass that one of these defines
+    _KINDS += [kind for kind in vars(module).values() if is_dataclass(kind) and kind.__module__ == module.__name__]
 TYPES: dict[str, type] = {NAMES.get(kind, kind.__name__): kind for kind in _KINDS}
 # Further kinds of the lab's register themselves where they are implemented; imported when JSON names an unknown one.
 ELSEWHERE = ("lab.models.kinds", "lab.training.text", "lab.training.optimizers")
@@ -87,9 +56,9 @@ def key(spec: object) -> str:
 
 def _version(spec: object) -> str:
     """The schema; behind a point the revision of a run's model, where it has one: all other specs keep their keys."""
-    revision, model = 0, getattr(spec, "model", None)
-    if isinstance(spec, RunSpec) and model is not None and hasattr(model, "revision") and hasattr(spec.task, "length"):
-        revision = model.revision(spec.task.length)
+    revision = 0
+    if isinstance(spec, runs.RunSpec) and hasattr(spec.model, "revision") and hasattr(spec.task, "length"):
+        revision = spec.model.revision(spec.task.length)
     return f"{SCHEMA}.{revision}" if revision else f"{SCHEMA}"
 
 

@@ -52,26 +52,19 @@ def members(path: Path) -> tuple[Spec, ...] | None:
 def is_state(path: Any) -> bool:
     """Whether a file begins as states do: a digest, then safetensors' length and JSON, one of which may be damaged."""
     try:
-        data = objects.read(path, 41) if objects.in_bucket(path) else _first(path, 41)
+        data = objects.read(path, 41)
     except FileNotFoundError:
         return False
     return data[40:41] == b"{" or 0 < int.from_bytes(data[32:40], "little") < MOST_HEADER
-
-
-def _first(path: Path, count: int) -> bytes:
-    with path.open("rb") as file:
-        return file.read(count)
 
 
 def whole(path: Path) -> bytes | None:
     """What was written, if the digest before it is its own."""
     try:
         data = path.read_bytes()
-    except FileNotFoundError:
-        return None
-    except OSError:
-        if objects.in_bucket(path):  # it does not answer: that is no reason to start over
-            raise
+    except OSError as error:
+        if objects.in_bucket(path) and not isinstance(error, FileNotFoundError):
+            raise  # it does not answer: that is no reason to start over
         return None
     return data[32:] if hashlib.sha256(data[32:]).digest() == data[:32] else None
 

@@ -30,10 +30,9 @@ def states(store: Path) -> list[Path]:
 
 def abandoned(store: Path) -> list[Path]:
     """Temporary folders and leases of processes that have ended."""
-    if objects.in_bucket(store):
-        return leases.abandoned(store / "leases")
-    left = [path for kind in FOLDERS if (store / kind).is_dir() for path in abandoned_folders(store / kind)]
-    return left + (leases.abandoned(store / "leases") if (store / "leases").is_dir() else [])
+    folders = () if objects.in_bucket(store) else FOLDERS
+    left = [path for kind in folders for path in abandoned_folders(store / kind)]
+    return left + leases.abandoned(store / "leases")
 
 
 def foreign(store: Path) -> list[str]:

@@ -113,7 +113,7 @@ def abandoned(folder: Path) -> list[Path]:
     if objects.in_bucket(folder):
         return [path for path, age in objects.listed(folder) if age >= LOST]
     with exclusive(folder):
-        return [path for path in sorted(folder.iterdir()) if is_lease(path) and locked(path) is False]
+        return [path for path in objects.below(folder) if is_lease(path) and locked(path) is False]
 
 
 def is_lease(path: Path) -> bool:

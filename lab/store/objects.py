@@ -1,7 +1,7 @@
 """A store in a bucket: S3 and whatever speaks like it, and the other object stores that fsspec knows.
 
-`put`, `remove`, `is_there`, `exists`, `below` and `is_being_written` take a path of this machine as well: who calls
-them need not ask where the store is. The other functions are for buckets.
+`put`, `read`, `remove`, `is_there`, `exists`, `below` and `is_being_written` take a path of this machine as well: who
+calls them need not ask where the store is. The other functions are for buckets.
 
 Objects have no rename, no lock and no folder. An object is there whole or not at all. So a result's files are written
 under names with their digests, and `done.json` last, on the condition that there is none yet: two writers never mix,
@@ -94,7 +94,10 @@ def create(path: Any, data: bytes) -> bool:
 
 
 def read(path: Any, end: int | None = None) -> bytes:
-    """The bytes of an object, or the first of them."""
+    """The bytes of an object or a file, or the first of them."""
+    if not in_bucket(path):
+        with path.open("rb") as file:
+            return file.read(end)
     return path.fs.cat_file(path.path, start=0 if end else None, end=end)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeVar, overload
@@ -277,8 +278,5 @@ def complete(
     store.check_one_revision(specs)
     if cluster is None:
         choose_device(device)  # before there is a bar
-    if not progress:  # and no need of what draws it
-        engine.complete(specs, store, device, workers, None, cluster, urgency)
-        return
-    with Progress(announce) as report:
+    with Progress(announce) if progress else nullcontext() as report:
         engine.complete(specs, store, device, workers, report, cluster, urgency)

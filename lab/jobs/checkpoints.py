@@ -41,7 +41,8 @@ def run_with_checkpoints(job: Job, store: Store, state: State, loop: Callable, t
     all processes that worked on it."""
     before: Mapping[str, Any] = {}
     if (saved := store.checkpoint(job.specs)) is not None:
-        before = _notes(saved.pop(NOTES, None))
+        if (written := saved.pop(NOTES, None)) is not None:
+            before = json.loads(bytes(written.tolist()))
         state.restore(saved)
     # the kernel before there is anything to lose: one that is asked for may not be there
     here = {"device_name": device_name(job.device), "kernel": op.kernel_name(job.device)} | trained_with()
@@ -67,11 +68,6 @@ def keep(job: Job, store: Store, state: State, notes: Mapping[str, Any]) -> None
     """Write a checkpoint: a state, and the notes so far."""
     written = torch.frombuffer(bytearray(json.dumps(dict(notes)).encode()), dtype=torch.uint8)
     store.keep_checkpoint(job.specs, state.state() | {NOTES: written})
-
-
-def _notes(written: Tensor | None) -> dict:
-    """Those that `keep` wrote."""
-    return {} if written is None else json.loads(bytes(written.tolist()))
 
 
 def _continued(before: Mapping[str, Any], here: Mapping[str, str]) -> dict[str, str]:

@@ -96,19 +96,6 @@ def train_runs(job: Job, store: Store, report: Report) -> None:
         store.save(spec, history, fleet.run_weights(run), run_notes)
 
 
-RUNS = Trainer(
-    check=check_run,
-    steps=lambda spec: spec.recipe.last,
-    size=size_of,
-    words=lambda specs: _several(specs, "run", "runs"),
-    counted=lambda specs: _several(specs, "run", "runs"),
-    train=train_runs,
-    batch_key=kinds.fleet_key,
-    most=most_runs,
-    rank=1,
-)
-
-
 def count_searches(specs: Sequence[Any]) -> str:
     """As `Trainer.counted`, with the models of each, whose steps count."""
     models = {spec.models for spec in specs}
@@ -180,17 +167,6 @@ def train_episodes(job: Job, store: Store, report: Report) -> None:
     store.save(spec, history, weights, notes)
 
 
-EPISODES = Trainer(
-    check=episodes.check,
-    steps=episodes.steps,  # of the runs that decide, too
-    size=lambda spec: float(episodes.steps(spec) * episodes.pool(spec) * spec.model.width * spec.model.layers),
-    words=lambda specs: "search by episodes",
-    counted=lambda specs: _several(specs, "search by episodes", "searches by episodes"),
-    train=train_episodes,
-    threads=lambda spec: spec.retrain.threads,
-)
-
-
 def check_finetuning(spec: FineTuning) -> None:
     """As `Trainer.check`; the task's data have to be here."""
     check_choice("task", spec.task, TASKS)
@@ -225,25 +201,41 @@ def train_finetuning(job: Job, store: Store, report: Report) -> None:
     store.save(spec, history, tuner.best, notes | {"diverged": None})
 
 
-FINE_TUNINGS = Trainer(
-    check=check_finetuning,
-    steps=finetuning_steps,
-    size=lambda s: float(s.tuning.epochs * (s.examples or EXAMPLES) * s.tuning.length * s.model.width),
-    words=lambda specs: "fine-tuning",
-    counted=lambda specs: _several(specs, "fine-tuning", "fine-tunings"),
-    train=train_finetuning,
-    rank=2,  # after the runs that it begins with
-    threads=lambda spec: 1,
-)
-
 TRAINERS.update(
     {
-        RunSpec: RUNS,
+        RunSpec: Trainer(
+            check=check_run,
+            steps=lambda spec: spec.recipe.last,
+            size=size_of,
+            words=lambda specs: _several(specs, "run", "runs"),
+            counted=lambda specs: _several(specs, "run", "runs"),
+            train=train_runs,
+            batch_key=kinds.fleet_key,
+            most=most_runs,
+            rank=1,
+        ),
         SearchSpec: two_losses(two_loss.Search),
         SharedSearch: two_losses(two_loss.Shared),
         TwoLossSpec: two_losses(two_loss.TableSearch),
         ModuleSearch: two_losses(ModulesSearched),
-        EpisodeSpec: EPISODES,
-        FineTuning: FINE_TUNINGS,
+        EpisodeSpec: Trainer(
+            check=episodes.check,
+            steps=episodes.steps,  # of the runs that decide, too
+            size=lambda spec: float(episodes.steps(spec) * episodes.pool(spec) * spec.model.width * spec.model.layers),
+            words=lambda specs: "search by episodes",
+            counted=lambda specs: _several(specs, "search by episodes", "searches by episodes"),
+            train=train_episodes,
+            threads=lambda spec: spec.retrain.threads,
+        ),
+        FineTuning: Trainer(
+            check=check_finetuning,
+            steps=finetuning_steps,
+            size=lambda s: float(s.tuning.epochs * (s.examples or EXAMPLES) * s.tuning.length * s.model.width),
+            words=lambda specs: "fine-tuning",
+            counted=lambda specs: _several(specs, "fine-tuning", "fine-tunings"),
+            train=train_finetuning,
+            rank=2,  # after the runs that it begins with
+            threads=lambda spec: 1,
+        ),
     }
 )

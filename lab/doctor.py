@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import platform
 from collections.abc import Callable
+from contextlib import suppress
 
 import torch
 
@@ -42,7 +43,7 @@ def examine() -> dict[str, str]:
     findings["device"] = f"{device} ({device_name(device)})"
     findings["spline kernel"] = _or_error(op.describe)
     findings["browser"] = browser() or "none found: figures come without PNG and SVG; install Chromium or Chrome"
-    findings["zoo"] = _or_error(lambda: f"{len(zoo_names())} learned functions; your own go to {own_folder()}")
+    findings["zoo"] = _or_error(_zoo)
     findings["data"] = _or_error(_data)
     return findings | _store()
 
@@ -69,6 +70,13 @@ def _or_error(examined: Callable[[], str]) -> str:
         return examined()
     except LabError as error:
         return str(error)
+
+
+def _zoo() -> str:
+    line = f"{len(zoo_names())} learned functions"
+    with suppress(LabError):  # no folder for one's own: the store's line says why
+        line += f"; your own go to {own_folder()}"
+    return line
 
 
 def _data() -> str:

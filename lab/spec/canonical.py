@@ -20,7 +20,8 @@ SCHEMA = 1  # raise it when the same spec would train to something else; when fe
 NAMES = {AdamTrapezoid: "Recipe", AdamWCosine: "AdamW", ConstantRate: "Descent", SingleTileCollage: "Told"}
 _KINDS: list[type] = [Logic, Sraven, Operation, Images, Collage, SingleTileCollage, Tabular, Text]
 for module in (models, own, recipes, runs, searches):  # and each dataclass that one of these defines
-    _KINDS += [kind for kind in vars(module).values() if is_dataclass(kind) and kind.__module__ == module.__name__]
+    members = (kind for kind in vars(module).values() if isinstance(kind, type) and is_dataclass(kind))
+    _KINDS += [kind for kind in members if kind.__module__ == module.__name__]
 TYPES: dict[str, type] = {NAMES.get(kind, kind.__name__): kind for kind in _KINDS}
 # Further kinds of the lab's register themselves where they are implemented; imported when JSON names an unknown one.
 ELSEWHERE = ("lab.models.kinds", "lab.training.text", "lab.training.optimizers")

@@ -41,6 +41,16 @@ INTERPOLATIONS = {"nearest": "nearest neighbor", "linear": "linear", "cubic": "c
 STARTS = {"relu": "from ReLU", "zero": "from zero"}
 ABLATED = f"{TITLES[SET]} as {REGRESSION}"
 _MOST = {"smoke": 2, "laptop": 80, "overnight": 160, "paper": 400}  # episodes
+DRAWN = 3  # of several searches
+IDENTICAL, OTHERS = 0.9, 0.8  # correlation of functions above which they are "nearly identical", and below which not
+NEAR_RELU = 0.99  # correlation with ReLU from which on a function has not left it
+ALL_BUT_ONE = 1 - 1e-9  # of a correlation, so that its transform is finite
+FEWEST = 4  # restarts that found a function of their own, for something to be said of them
+INTERPOLATED = (
+    f"control points are learned; between two of them the network has {FINE} straight lines."
+    " Nearest: all but the middle one are flat; that one lets a gradient through (the paper does not say how"
+    " weights before such a function learn). Cubic: the natural spline"
+)
 
 
 def setting(scale: str) -> Setting:
@@ -132,18 +142,6 @@ def origin(
         }
 
     return image_origin(names, numbers, data_scale)
-
-
-DRAWN = 3  # of several searches
-IDENTICAL, OTHERS = 0.9, 0.8  # correlation of functions above which they are "nearly identical", and below which not
-NEAR_RELU = 0.99  # correlation with ReLU from which on a function has not left it
-ALL_BUT_ONE = 1 - 1e-9  # of a correlation, so that its transform is finite
-FEWEST = 4  # restarts that found a function of their own, for something to be said of them
-INTERPOLATED = (
-    f"control points are learned; between two of them the network has {FINE} straight lines."
-    " Nearest: all but the middle one are flat; that one lets a gradient through (the paper does not say how"
-    " weights before such a function learn). Cubic: the natural spline"
-)
 
 
 def plan(scale: str, seeds: int, searches: Mapping[str, int] = DRAWN_SEARCHES) -> list[Planned]:

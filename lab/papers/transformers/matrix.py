@@ -41,6 +41,7 @@ PAPER = pd.DataFrame(
     columns=pd.Index(TASK_TITLES, name="task"),
     dtype=float,
 )
+NOT_LEARNED = "no better than a trivial answer, so there is nothing to compare"
 
 
 def delta(table: pd.DataFrame) -> pd.DataFrame:
@@ -160,9 +161,6 @@ def best(matrix: pd.DataFrame) -> set[tuple[str, str]]:
     """
     telling = [task for task in matrix if matrix[task].max() > matrix[task].min()]
     return {(a, t) for t in telling for a in matrix.index if matrix.loc[a, t] == matrix[t].max()}
-
-
-NOT_LEARNED = "no better than a trivial answer, so there is nothing to compare"
 
 
 def gain(table: pd.DataFrame, method: str = MLP) -> estimates.Estimate:

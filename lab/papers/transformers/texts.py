@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from math import exp, isfinite
 from typing import Any
 
@@ -182,22 +183,17 @@ def _larger_early(table: pd.DataFrame) -> Verdict:
     return all_of(verdicts)
 
 
+_of_texts = partial(Claim, needs=some_text, decides="3 seeds more of each text", hours=0.2)
 FIG8 = (
-    Claim(
+    _of_texts(
         "local-optimum",
         "GELU is no local optimum: functions learned from it have a lower perplexity, on some text",
         lambda table: any_of(verdicts_of(FROM_GELU, _against(table, BASELINE), below=0.0, unit="%")),
-        some_text,
-        "3 seeds more of each text",
-        0.2,
     ),
-    Claim(
+    _of_texts(
         "from-zero",
         "Functions learned from GELU have a higher perplexity than those from zero, on each text",
         lambda table: all_of(verdicts_of(FROM_GELU, _against(table, MLP), above=0.0, unit="%")),
-        some_text,
-        "3 seeds more of each text",
-        0.2,
     ),
     claim_on_texts(
         "code", "Code gains more than prose, in shares of what GELU gains on a linear MLP", _code_gains_more

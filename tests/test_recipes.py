@@ -20,8 +20,37 @@ SCORE, ROUNDED = 0.01, 1e-4  # on another processor some examples of thousands f
 
 FIRST = "method == 'hyla' and seed == 0"
 
+SHAKESPEARE = "task == 'shakespeare char' and seed == 0"
+SHAPED = "task == 'parentheses' and seed == 0"
 # By notebook: figure; the recipe's number; which rows of the figure's table; of which column; to how much.
 SHIPPED = {
+    "activations/4_small_language_models.ipynb": [
+        (
+            "activations/table1",
+            "held_out['GELU']",
+            "family == 'gpt_neo' and method == 'gelu' and seed == 0",
+            "loss",
+            ROUNDED,
+        ),
+        (
+            "activations/table1",
+            "weights['learnable GELU']",
+            "family == 'gpt_neo' and method == 'learnable_gelu'",
+            "parameters",
+            0,
+        ),
+        (
+            "activations/fig_functions",
+            "heights",
+            "family == 'gpt_neo' and method == 'learnable_gelu' and seed == 0",
+            "value",
+            ROUNDED,
+        ),
+    ],
+    "hypernetwork/3_fuzzy_logic.ipynb": [
+        ("hypernetwork/fig2b", "decoded.f1.value", f"{FIRST} and layer == 1 and varied == 'context'", "value", SCORE),
+        ("hypernetwork/fig2d", "points.trustworthiness", "method == 'hyla'", "trustworthiness", SCORE),
+    ],
     "hypernetwork/4_sraven.ipynb": [
         ("hypernetwork/fig5a", "target", "method == 'hyla'", "value", 0),
         ("hypernetwork/fig5b", "rule", "method == 'hyla'", "label", 0),
@@ -52,9 +81,76 @@ SHIPPED = {
             ROUNDED,
         ),
     ],
+    "hypernetwork/5_language_modeling.ipynb": [
+        ("hypernetwork/fig6", "held_out['HYLA']", f"{FIRST} and step == 1500", "loss", ROUNDED),
+    ],
+    "hypernetwork/latent_codes.ipynb": [
+        ("hypernetwork/fig5f", "[score.value for score in scores[1:]]", f"{FIRST} and layer > 0", "value", SCORE),
+        (
+            "hypernetwork/fig5f",
+            "[score.shuffled.mean() for score in scores[1:]]",
+            f"{FIRST} and layer > 0",
+            "shuffled",
+            SCORE,
+        ),
+    ],
+    "transformers/4.1_language_datasets.ipynb": [
+        (
+            "transformers/fig15",
+            "perplexity['ours MLP']",
+            f"{SHAKESPEARE} and method == 'ours MLP'",
+            "perplexity",
+            ROUNDED,
+        ),
+        (
+            "transformers/fig8",
+            "perplexity['baseline'][-1]",
+            f"{SHAKESPEARE} and method == 'baseline'",
+            "perplexity",
+            ROUNDED,
+        ),
+        ("transformers/table3", "bits['ours MLP']", f"{SHAKESPEARE} and method == 'ours MLP'", "bits", ROUNDED),
+    ],
+    "transformers/4.2_compatibility.ipynb": [
+        ("transformers/fig9", "perplexity[0]", f"{SHAKESPEARE} and architecture == 'baseline'", "perplexity", ROUNDED),
+        ("transformers/fig9", "perplexity[1]", f"{SHAKESPEARE} and architecture == task", "perplexity", ROUNDED),
+    ],
+    "transformers/D_fine_details.ipynb": [
+        (
+            figure,
+            "perplexity['baseline']",
+            f"{SHAKESPEARE} and layers == 2 and method in ('baseline', 'GELU'){width}",
+            "perplexity",
+            ROUNDED,
+        )
+        for figure, width in {
+            "transformers/fig13": " and width == 64",
+            "transformers/fig12_language": " and width == 64",
+            "transformers/table5": "",
+        }.items()
+    ],
+    "transformers/D_symmetry.ipynb": [
+        ("transformers/fig12", "found.mirror", f"{SHAPED} and method == 'symmetrized'", "mirror", 0),
+        ("transformers/fig12", "found.correlation", f"{SHAPED} and method == 'symmetrized'", "correlation", ROUNDED),
+        (
+            "transformers/fig12",
+            "[powers[degree] for degree in (6, 18)]",
+            f"{SHAPED} and method == 'polynomial' and degree < 24",
+            "rms_error",
+            ROUNDED,
+        ),
+        (
+            "transformers/fig12",
+            "[series[degree] for degree in (18, 36, 72)]",
+            f"{SHAPED} and method == 'Chebyshev'",
+            "rms_error",
+            ROUNDED,
+        ),
+    ],
 }
 # By notebook: figure; the recipe's run; the recipe's number; column of what the entry measures of that run.
 TRAINED = {
+    "hypernetwork/3_fuzzy_logic.ipynb": [("hypernetwork/fig2c", "run", "answered['ood']", "r2_ood")],
     "hypernetwork/4_sraven.ipynb": [
         ("hypernetwork/fig4a", "run", "solved['ood']", "accuracy_ood"),
         ("hypernetwork/fig4a", "run", "solved['test']", "accuracy_test"),
@@ -76,26 +172,34 @@ def recipes(name):
     return groups
 
 
-def names_in(code, context):
-    """The names that code assigns or imports (ast.Store), or reads (ast.Load)."""
+def names_in(code):
+    """The names that code assigns, defines or imports; those that it reads."""
     nodes = list(ast.walk(ast.parse(code)))
-    found = {node.id for node in nodes if isinstance(node, ast.Name) and isinstance(node.ctx, context)}
-    imports = [
-        alias.asname or alias.name for node in nodes for alias in getattr(node, "names", []) if hasattr(alias, "name")
-    ]
-    return found | set(imports) if context is ast.Store else found
+    names = [node for node in nodes if isinstance(node, ast.Name)]
+    made = {node.id for node in names if isinstance(node.ctx, ast.Store)}
+    made |= {
+        alias.asname or alias.name
+        for node in nodes
+        if isinstance(node, (ast.Import, ast.ImportFrom))
+        for alias in node.names
+    }
+    made |= {node.name for node in nodes if isinstance(node, ast.FunctionDef)}
+    return made, {node.id for node in names if isinstance(node.ctx, ast.Load)}
 
 
 def cooked(name, numbers, **parameters):
-    """What the names of a notebook's recipes stand for, once the cells have run that these numbers need."""
-    notebook, names = notebooks.read(notebooks.FOLDER / name), {"__name__": name}
+    """What the names of a notebook's recipes stand for, once those cells have run that these numbers need."""
+    notebook, names, needed = notebooks.read(notebooks.FOLDER / name), {"__name__": name}, []
     notebooks.set_parameters(notebook, **parameters)
-    wanted, cells = set().union(*(names_in(number, ast.Load) for number in numbers)), []
-    for cell in reversed([notebooks.parameters(notebook).source, *sum(recipes(name), [])]):
-        if names_in(cell, ast.Store) & wanted:
-            cells.append(cell)
-            wanted |= names_in(cell, ast.Load)
-    for cell in reversed(cells):
+    wanted = set().union(*(names_in(number)[1] for number in numbers))
+    code = [cell for cell in notebook.cells if cell.cell_type == "code"]
+    last = max(number for number, cell in enumerate(code) if "recipe" in cell.metadata.get("tags", []))
+    for cell in reversed(code[: last + 1]):
+        made, read = names_in(cell.source)
+        if made & wanted:
+            needed.append(cell.source)
+            wanted = wanted - made | read
+    for cell in reversed(needed):
         exec(cell, names)
     return names
 

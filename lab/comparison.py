@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
-from math import nan
+from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -12,11 +12,11 @@ import pandas as pd
 import torch
 from torch import nn
 
-from lab import estimates
 from lab.data import measures
 from lab.data.data import Data
 from lab.data.measures import constant_score
-from lab.errors import ArgumentError, check_choice, check_number, check_whole, listed, shown
+from lab.differences import Difference, check_level, difference_of, interval_of, paragraph
+from lab.errors import ArgumentError, check_choice, check_whole, listed, shown
 from lab.nonlinearity.part import as_module, as_part
 from lab.plots import go
 from lab.resolve import resolve
@@ -24,71 +24,10 @@ from lab.run import Run
 from lab.search_results import LearnedFunctions
 from lab.spec import UNCHANGED, Knots, Learned, RunSpec
 from lab.store import Store
+from lab.table_comparison import TableComparison, scores_of
 from lab.training.modules.maker import Maker
 
 AT = ("end", "mean")  # of training: its last evaluation, or the mean of all
-
-
-@dataclass(frozen=True)
-class Difference:
-    """The mean difference of two functions with its interval.
-
-    unit: of mean, low and high: "points" (percentage points) of an accuracy; else empty, the metric's own.
-    n, over: how many units there are on the smaller side, and what one is. covers: what would differ in a repetition
-    that the interval is about. low, high: NaN where one run has no interval. diverged: functions of which every run
-    did, so that there is no difference.
-    """
-
-    mean: float
-    low: float
-    high: float
-    n: int
-    over: str
-    covers: str
-    level: float
-    what: str
-    unit: str = ""
-    diverged: tuple[str, ...] = ()
-
-    def __str__(self) -> str:
-        if self.diverged:
-            return f"{self.what}: none, for all runs of {' and '.join(self.diverged)} diverged; give a lower rate"
-        mean = f"{self.mean:+.4g} {self.unit}".strip()
-        if np.isnan(self.low):
-            why = "give more seeds" if self.n < 2 else "scores do not differ; give more seeds, or more examples to test"
-            return f"{self.what}: {mean}, no interval ({self.n} {self.over}; {why})"
-        percent = f"{100 * self.level:g} % interval"
-        ends = f"[{self.low:+.4g}, {self.high:+.4g}]"
-        return f"{self.what}: {mean} {ends} ({percent} over {self.covers}; {self.n} {self.over})"
-
-
-def difference_of(
-    groups: dict[str, list[np.ndarray]], covers: str, level: float, what: str, unit: str = ""
-) -> Difference:
-    """How much more the first of two functions scores than the second.
-
-    groups: by function, for each of its searches the scores of its seeds, in `unit`. covers: of an interval over seeds
-    alone.
-    """
-    first, second = groups.values()
-    if len(first) > 1 and len(second) > 1:
-        means = {
-            number: [float(estimates.finite(v).mean()) for v in side if len(estimates.finite(v))]
-            for number, side in enumerate((first, second))
-        }
-        estimate = estimates.compare(means, {"difference": (0, 1)}, "searches and seeds")["difference"]
-        estimate = replace(estimate, over="searches")
-    elif len(first) > 1:
-        estimate = estimates.nested(first, second[0])
-    elif len(second) > 1:
-        estimate = estimates.nested(second, first[0]).negated()
-    else:
-        estimate = estimates.compare({0: first[0], 1: second[0]}, {"difference": (0, 1)}, covers)["difference"]
-    low, high = estimate.interval(level)
-    if low == high:  # equal scores of few examples say nothing of how much seeds differ
-        low = high = nan
-    empty = tuple(name for name, runs in groups.items() if not any(len(estimates.finite(values)) for values in runs))
-    return Difference(estimate.effect, low, high, estimate.n, estimate.over, estimate.covers, level, what, unit, empty)
 
 
 @dataclass(frozen=True)
@@ -154,14 +93,74 @@ class Comparison:
             raise ArgumentError(f"a and b are both {shown(a)}; name two functions of {listed(self.functions)}")
         metric = self._metric(metric)
         check_choice("at", at, AT)
-        if not 0 < check_number("level", level) < 1:
-            raise ArgumentError(f"level={shown(level)}: give a share above 0 and below 1, such as 0.95")
+        check_level(level)
         unit, factor = measures.unit(self.data.metrics.get(metric, metric))
         groups = {name: [factor * seeds for seeds in self._values(name, metric, at)] for name in (a, b)}
         split = self.runs[0].spec.evaluate[0]
         suffix = ", mean over training" if at == "mean" else " at the end"
         what = f"{self.data.titled(metric)} on {split}, {a} minus {b}{suffix}"
         return difference_of(groups, self._covers(a, b), level, what, unit)
+
+    def report(self, metric: str | None = None, at: str = "end", level: float = 0.95) -> str:
+        """A paragraph for a paper: how many runs, means, differences from the first function with their intervals, how
+        these are made, and what they cover. metric, at, level: as of `difference`.
+
+        Numbers are those of `difference`: of an accuracy in percent and percentage points, else in the metric's unit.
+        """
+        metric, first = self._metric(metric), self.functions[0]
+        differences = [self.difference(name, first, metric, at, level) for name in self.functions[1:]]
+        unit, factor = measures.unit(self.data.metrics.get(metric, metric))
+        values = {name: [factor * seeds for seeds in self._values(name, metric, at)] for name in self.functions}
+        recipe, split = self.runs[0].spec.recipe, self.runs[0].spec.evaluate[0]
+        rates = ", ".join(f"{name} {rate:g}" for name, rate in self.rates.items())
+        chosen = f"each the best on val in {len(self.tuning_runs)} other runs" if self.tuning_runs else "given"
+        when = "at the end" if at == "end" else "as a mean over training"
+        head = (
+            f"Models were trained from scratch on {self.data.name} for {recipe.last:,} steps with each of {len(values)}"
+            f" functions, and {self.data.titled(metric)} was measured on {split} {when}. Learning rates: {rates}"
+            f" ({chosen})."
+        )
+        kinds = [interval_of({name: values[name], first: values[first]}) for name in self.functions[1:]]
+        text = paragraph(head, values, list(zip(differences, kinds, strict=True)), " %" if unit == "points" else "")
+        return " ".join([text, *(f"{note[:1].upper()}{note[1:]}." for note in self.notes)])
+
+    @classmethod
+    def from_table(
+        cls,
+        source: str | Path | pd.DataFrame,
+        *,
+        group: str,
+        seed: str,
+        metric: str,
+        pair_by: str | None = None,
+        baseline: str | None = None,
+    ) -> TableComparison:
+        """Compare numbers that were trained elsewhere, as `lab.compare` compares its own.
+
+        source: a table, one row a run: a data frame, or a CSV, TSV or Parquet file.
+        group, seed, metric: its columns: what is compared (functions, methods), the run's seed, a number, in any unit.
+        pair_by: a column, such as that of tasks, of splits of the data, or of the seeds where a seed fixes a split:
+            differences are taken within each of its values, and the interval is over these. None: runs are independent.
+        baseline: the group that others are compared with; default: the first.
+
+        Returns a `TableComparison`: `.table`, `.difference(a, b)`, `.plot()`, `.report()`. Values that are missing or
+        not finite are left out, as diverged runs are, and this is said. Raises ArgumentError for text among the
+        numbers, several rows of one run (as of several metrics, or steps, in one column), rows without a group or seed,
+        and a single group.
+
+        >>> runs = pd.DataFrame({"act": ["relu"] * 3 + ["mine"] * 3, "seed": [0, 1, 2] * 2})
+        >>> runs["bits"] = [3.31, 3.28, 3.30, 3.21, 3.24, 3.22]
+        >>> result = Comparison.from_table(runs, group="act", seed="seed", metric="bits")
+        >>> print(result.difference("mine"))
+        bits, mine minus relu: -0.07333 [-0.108, -0.0387] (95 % interval over seeds; 3 seeds)
+        """
+        scores, notes = scores_of(source, group, seed, metric, pair_by)
+        names = list(dict.fromkeys(scores["function"]))
+        first = names[0] if baseline is None else check_choice("baseline", str(baseline), names)
+        result = TableComparison(scores, group, metric, pair_by, first, tuple(notes))
+        for name in result.functions[1:]:
+            result.difference(name)  # refuses what shares no pair with the baseline
+        return result
 
     def model(self, function: str, seed: int = 0, search: int = 0) -> nn.Module:
         """A trained model in evaluation mode, built by your own function, with the learned or given function in its

@@ -196,10 +196,18 @@ def compare(
     [1.002, 4.998]
     """
     known = {key: finite(groups[key]) for pair in pairs.values() for key in pair}
-    pool = min(map(len, known.values()), default=0) < FEW and _alike(list(known.values()))
-    shared = _pooled(known.values()) if pool else (nan, 0)
+    shared = _pooled(known.values()) if is_pooled(list(known.values())) else (nan, 0)
     covers += _pooling(len(known)) if shared[1] and len(known) > 2 else ""
     return {case: _difference(known[a], known[b], shared, covers) for case, (a, b) in pairs.items()}
+
+
+def is_pooled(groups: Sequence[np.ndarray]) -> bool:
+    """Whether `compare` takes one variance for all of these groups of finite values.
+
+    >>> is_pooled([np.array([1.0, 2.0]), np.array([2.0, 3.0])]), is_pooled([np.arange(6.0), np.arange(6.0)])
+    (True, False)
+    """
+    return min(map(len, groups), default=0) < FEW and _alike(groups)
 
 
 def pooled_means(groups: Mapping[str, Iterable[float]], covers: str = "seeds") -> dict[str, Estimate]:

@@ -26,7 +26,7 @@ LAYERS = (
     ("models", "nonlinearity", "store"),
     ("resolve", "training", "probes"),
     ("jobs", "cluster", "engine"),
-    ("run", "search_results", "comparison", "plots"),
+    ("run", "search_results", "differences", "table_comparison", "comparison", "plots"),
     ("papers",),
     ("own",),
     ("catalogue", "api", "functions", "request", "finetuning"),

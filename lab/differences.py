@@ -1,0 +1,124 @@
+"""How much two functions differ: a mean difference with its interval, as a line and in a paragraph for a paper."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from math import nan
+
+import numpy as np
+
+from lab import estimates
+from lab.errors import ArgumentError, check_number, shown
+
+
+@dataclass(frozen=True)
+class Difference:
+    """The mean difference of two functions with its interval.
+
+    unit: of mean, low and high: "points" (percentage points) of an accuracy; else empty, the metric's own.
+    n, over: how many units there are on the smaller side, and what one is. covers: what would differ in a repetition
+    that the interval is about. low, high: NaN where one run has no interval. diverged: functions of which every run
+    did, so that there is no difference.
+    """
+
+    mean: float
+    low: float
+    high: float
+    n: int
+    over: str
+    covers: str
+    level: float
+    what: str
+    unit: str = ""
+    diverged: tuple[str, ...] = ()
+
+    def __str__(self) -> str:
+        if self.diverged:
+            return f"{self.what}: none, for all runs of {' and '.join(self.diverged)} diverged; give a lower rate"
+        mean = f"{self.mean:+.4g} {self.unit}".strip()
+        if np.isnan(self.low):
+            why = "give more seeds" if self.n < 2 else "scores do not differ; give more seeds, or more examples to test"
+            return f"{self.what}: {mean}, no interval ({self.n} {self.over}; {why})"
+        percent = f"{100 * self.level:g} % interval"
+        ends = f"[{self.low:+.4g}, {self.high:+.4g}]"
+        return f"{self.what}: {mean} {ends} ({percent} over {self.covers}; {self.n} {self.over})"
+
+
+def check_level(level: float) -> None:
+    """ArgumentError for what is no level of an interval."""
+    if not 0 < check_number("level", level) < 1:
+        raise ArgumentError(f"level={shown(level)}: give a share above 0 and below 1, such as 0.95")
+
+
+def difference_of(
+    groups: dict[str, list[np.ndarray]], covers: str, level: float, what: str, unit: str = ""
+) -> Difference:
+    """How much more the first of two functions scores than the second.
+
+    groups: by function, for each of its searches the scores of its seeds, in `unit`. covers: of an interval over seeds
+    alone.
+    """
+    first, second = groups.values()
+    if len(first) > 1 and len(second) > 1:
+        means = {
+            number: [float(estimates.finite(v).mean()) for v in side if len(estimates.finite(v))]
+            for number, side in enumerate((first, second))
+        }
+        estimate = estimates.compare(means, {"difference": (0, 1)}, "searches and seeds")["difference"]
+        estimate = replace(estimate, over="searches")
+    elif len(first) > 1:
+        estimate = estimates.nested(first, second[0])
+    elif len(second) > 1:
+        estimate = estimates.nested(second, first[0]).negated()
+    else:
+        estimate = estimates.compare({0: first[0], 1: second[0]}, {"difference": (0, 1)}, covers)["difference"]
+    low, high = estimate.interval(level)
+    if low == high:  # equal scores of few examples say nothing of how much seeds differ
+        low = high = nan
+    empty = tuple(name for name, runs in groups.items() if not any(len(estimates.finite(values)) for values in runs))
+    return Difference(estimate.effect, low, high, estimate.n, estimate.over, estimate.covers, level, what, unit, empty)
+
+
+def interval_of(groups: Mapping[str, Sequence[np.ndarray]]) -> str:
+    """How `difference_of` makes the interval of these groups, in words."""
+    searches = [len(runs) for runs in groups.values()]
+    values = [[estimates.finite(seeds) for seeds in runs] for runs in groups.values()]
+    if min(searches) > 1:
+        values = [[np.array([seeds.mean() for seeds in runs if len(seeds)])] for runs in values]
+    units = "" if max(searches) == 1 else ", the mean of each search is one value"
+    if min(searches) == 1 < max(searches) or not estimates.is_pooled([runs[0] for runs in values]):
+        return f"Welch's t{units}"
+    return f"Student's t, one variance for both groups{units}"
+
+
+def paragraph(
+    head: str, values: Mapping[str, Sequence[np.ndarray]], differences: Sequence[tuple[Difference, str]], unit: str
+) -> str:
+    """Means and differences in sentences, for a paper.
+
+    head: what was measured. values: by function, for each of its searches the scores of its seeds. differences: each
+    with how its interval is made. unit: of a mean, such as " %".
+    """
+    parts = []
+    for name, runs in values.items():
+        seeds = np.concatenate([estimates.finite(one) for one in runs])
+        number = f"{len(seeds)} run{'s' * (len(seeds) != 1)}" + (f" of {len(runs)} searches" if len(runs) > 1 else "")
+        parts.append(f"{name} {seeds.mean():.4g}{unit} ({number})" if len(seeds) else f"{name} no finite value")
+    sentences = [head, f"Means: {'; '.join(parts)}."]
+    for one, kind in differences:
+        if one.diverged or np.isnan(one.low):
+            sentences.append(f"{one}.")
+            continue
+        ends = f"{100 * one.level:g} % confidence interval [{one.low:+.4g}, {one.high:+.4g}]"
+        mean = f"{one.mean:+.4g} {one.unit}".strip()
+        sentences.append(f"{one.what}: {mean}, {ends} ({kind}; n = {one.n} {one.over}).")
+    if covers := dict.fromkeys(one.covers for one, _ in differences if not np.isnan(one.low)):
+        said = "; or ".join(covers)
+        sentences.append(
+            f"An interval covers {said}: how far another draw of these could differ, and nothing else, "
+            "such as other data, models or settings."
+        )
+    if len(differences) > 1:
+        sentences.append(f"The {len(differences)} intervals are not corrected for their number.")
+    return " ".join(sentences)

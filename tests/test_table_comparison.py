@@ -1,0 +1,138 @@
+"""Numbers that were trained elsewhere are compared as the lab's own; what does not fit is refused or said in a line."""
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import lab
+from lab import estimates
+from lab.differences import difference_of, interval_of
+from lab.errors import ArgumentError, LabError
+
+COLUMNS = {"group": "act", "seed": "seed", "metric": "bits"}
+BITS = {"relu": [3.31, 3.28, 3.30], "mine": [3.21, 3.24, 3.22]}
+
+
+def table(bits=BITS, **more):
+    rows = [
+        {"act": name, "seed": seed, "bits": value} for name, runs in bits.items() for seed, value in enumerate(runs)
+    ]
+    return pd.DataFrame(rows).assign(**more)
+
+
+def compared(frame=None, **given):
+    return lab.Comparison.from_table(table() if frame is None else frame, **COLUMNS | given)
+
+
+def test_the_numbers_are_those_of_the_labs_own_comparison():
+    result = compared()
+    groups = {name: [np.array(BITS[name])] for name in ("mine", "relu")}
+    assert result.difference("mine") == difference_of(groups, "seeds", 0.95, "bits, mine minus relu")
+    assert result.functions == ["relu", "mine"] and compared(baseline="mine").functions == ["mine", "relu"]
+    assert compared(baseline="mine").difference("relu").mean == pytest.approx(-result.difference("mine").mean)
+    assert result.notes == () and str(result.difference("mine")) in repr(result)
+
+
+def test_a_file_is_read(tmp_path):
+    path = tmp_path / "runs.csv"
+    table().to_csv(path, index=False)
+    assert lab.Comparison.from_table(path, **COLUMNS).difference("mine") == compared().difference("mine")
+    with pytest.raises(LabError, match="there is no file"):
+        lab.Comparison.from_table(tmp_path / "no.csv", **COLUMNS)
+
+
+def test_pairs_are_students_t_of_differences():
+    rng = np.random.default_rng(0)
+    hard = np.repeat(rng.normal(0, 10, 8), 2)  # tasks differ much more than functions do
+    frame = pd.concat(
+        pd.DataFrame({"act": name, "seed": [0, 1] * 8, "task": np.repeat(range(8), 2), "bits": hard + gain})
+        for name, gain in (("relu", rng.normal(0, 0.1, 16)), ("mine", rng.normal(1, 0.1, 16)))
+    )
+    result = compared(frame, pair_by="task")
+    wide = frame.groupby(["task", "act"])["bits"].mean().unstack()
+    wanted, found = estimates.mean(wide["mine"] - wide["relu"]), result.difference("mine")
+    assert (found.low, found.high) == pytest.approx(wanted.interval(0.95)) and found.n == 8
+    assert found.covers == "values of task" and "Student's t over differences of pairs" in result.report()
+    with pytest.raises(ArgumentError, match="pair_by='task'"):
+        compared(frame)
+    lacking = compared(frame[~((frame["act"] == "mine") & (frame["task"] == 3))], pair_by="task")
+    assert lacking.difference("mine").n == 7 and "task 3: not of all" in lacking.notes[0]
+    by_seed = compared(pair_by="seed").difference("mine")
+    assert by_seed.n == 3 and by_seed.mean == pytest.approx(compared().difference("mine").mean)
+
+
+def test_what_is_left_out_is_said():
+    result = compared(table({"relu": [3.31, 3.28, np.nan], "mine": [3.21, np.inf, 3.22, 3.2]}))
+    assert result.notes[0] == "2 of 7 values of bits are missing or not finite, and are left out: relu (1), mine (1)"
+    assert result.notes[1] == "numbers of seed differ: relu 2, mine 3"
+    assert all(f"{note[0].upper()}{note[1:]}" in result.report() for note in result.notes)
+    none = compared(table({"relu": [3.31, 3.28], "mine": [np.nan, np.nan]}))
+    assert none.difference("mine").diverged == ("mine",) and "mine no finite value" in none.report()
+
+
+@pytest.mark.parametrize(
+    ("bits", "said"),
+    [({"a": [1.0], "b": [2.0]}, "give more seeds"), ({"a": [1.0] * 3, "b": [1.0] * 3}, "do not differ")],
+)
+@pytest.mark.parametrize("pair_by", [None, "seed"])
+def test_one_seed_and_ties_have_no_interval(bits, said, pair_by):
+    result = compared(table(bits), pair_by=pair_by)
+    assert np.isnan(result.difference("b").low) and said in str(result.difference("b")) and said in result.report()
+
+
+def test_the_report_says_how_the_interval_is_made():
+    report = compared().report()
+    assert "3.297 (3 runs)" in report and "n = 3 seeds" in report and "[-0.108, -0.0387]" in report
+    assert "Student's t, one variance for both groups" in report and "covers seeds" in report and "\n" not in report
+    many = {name: list(np.random.default_rng(0).normal(size=8)) for name in "abc"}
+    assert (
+        "Welch's t" in compared(table(many)).report()
+        and "2 intervals are not corrected" in compared(table(many)).report()
+    )
+    assert interval_of({"a": [np.arange(3.0), np.arange(3.0)], "b": [np.arange(3.0)]}).startswith("Welch's t, the mean")
+    several = [np.arange(3.0), np.arange(3.0) + 1]
+    assert interval_of({"a": several, "b": several}).startswith("Student's t, one variance for both groups, the mean")
+
+
+def test_every_run_is_drawn_the_baseline_first():
+    figure = compared(baseline="mine").plot()
+    assert [trace.name for trace in figure.data] == ["mine, runs", "mine, mean", "relu, runs", "relu, mean"]
+    assert figure.data[0].y.tolist() == BITS["mine"] and figure.layout.yaxis.title.text == "bits"
+
+
+TWO = pd.concat([table(name="bits"), table(name="loss")])
+
+
+@pytest.mark.parametrize(
+    ("frame", "given", "said"),
+    [
+        (TWO, {}, "keep one, as table[table['name'] == 'loss']"),
+        (pd.concat([table(step=0), table(step=9)]), {}, "keep one, as table[table['step'] == 9]"),
+        (pd.concat([table(), table()]), {}, "give one row a run"),
+        (pd.concat([table(), table()]), {"pair_by": "seed"}, "give one row a run"),
+        (table(bits={"relu": [1.0, 2.0]}), {}, "at least two"),
+        (table().head(0), {}, "at least two"),
+        (table().astype({"bits": str}).replace({"3.28": "n/a"}), {}, "has 'n/a'"),
+        (table().astype({"bits": bool}), {}, "real numbers"),
+        (table().replace({"act": {"relu": None}}), {}, "'act' is empty in 3 of 6 rows"),
+        (table(), {"metric": "loss"}, "unknown metric"),
+        (table(), {"group": 3}, "unknown group"),
+        (table(), {"pair_by": "task"}, "unknown pair_by"),
+        (table(), {"pair_by": "act"}, "a column of its own"),
+        (table(), {"seed": "act"}, "a column of its own"),
+        (table(), {"baseline": "gelu"}, "unknown baseline"),
+        (table(split=[1, 2, 3, 4, 5, 6]), {"pair_by": "split"}, "no split in common"),
+        (table().set_axis(["act", "seed", "seed"], axis=1), {"metric": "act", "group": "seed", "seed": "act"}, "own"),
+        (3, {}, "source=3"),
+    ],
+)
+def test_what_does_not_fit_is_refused_in_a_line(frame, given, said):
+    with pytest.raises(ArgumentError) as error:
+        compared(frame, **given)
+    assert said in str(error.value) and "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize("given", [{"a": "gelu"}, {"a": "relu"}, {"a": "mine", "b": "x"}, {"a": "mine", "level": 95}])
+def test_differences_of_what_is_there(given):
+    with pytest.raises(ArgumentError):
+        compared().difference(**given)

@@ -63,14 +63,9 @@ def _write(out: Path, results: Path) -> list[Path]:
     sources = [name for name in sources if ".ipynb_checkpoints" not in name]
     pictures = {entry.name: _picture(shipped_results(entry.name, scale).folder) for entry, scale in shown}
     notebooks, of_figure = pages.notebook_pages(NOTEBOOKS, sources, pictures)
+    claimed = {entry.name: [row for row in claims if row["entry"] == entry.name] for entry, _ in shown}
     cards = [
-        pages.Card(
-            entry,
-            scale,
-            [row for row in claims if row["entry"] == entry.name],
-            of_figure.get(entry.name),
-            pictures[entry.name],
-        )
+        pages.Card(entry, scale, claimed[name := entry.name], of_figure.get(name), pictures[name])
         for entry, scale in shown
     ]
     put("index.html", pages.index(cards, claims, sorted(notebooks)))

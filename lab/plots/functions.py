@@ -132,6 +132,6 @@ def gelu(x: np.ndarray) -> np.ndarray:
 def by_method(figure: go.Figure, rows: pd.DataFrame, at: tuple[int, int], legend: bool = False) -> None:
     """rows: method, x, value. at: row and column of the panel. legend: whether these lines stand for their methods."""
     for method, curve in rows.groupby("method", sort=False):
-        look = {"name": method_title(str(method)), "legendgroup": str(method), "showlegend": legend}
+        look: dict[str, Any] = {"name": method_title(str(method)), "legendgroup": str(method), "showlegend": legend}
         hover = "φ(%{x:.2f}) = %{y:.3g}"
         line(figure, curve["x"], curve["value"], colour(str(method)), at, hovertemplate=hover, **look)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from scipy.interpolate import RegularGridInterpolator
 
@@ -28,12 +30,13 @@ def flat(landscape: Landscape) -> go.Figure:
         at, quiet = (1, side + 1), {"hoverinfo": "skip", "showlegend": side == 0}
         ground = go.Contour(x=landscape.x, y=landscape.y, z=landscape.values[name], hovertext=readings(landscape))
         ground.update(colorscale=SEQUENTIAL, contours={"coloring": "heatmap"}, ncontours=18, showlegend=False)
-        ground.update(colorbar=_bar(*(BARS[side] if len(names) == 2 else (0, 1)), y=-0.2), hoverinfo="text")
+        ground.update(colorbar=_bar(BARS[side] if len(names) == 2 else (0, 1), -0.2), hoverinfo="text")
         figure.add_trace(ground.update(line={"width": 0.6, "color": "rgba(255, 255, 255, 0.55)"}), *at)
         if landscape.trajectory is not None:
             marker = {"size": 4, "color": VERMILLION}
-            way = {"mode": "lines+markers", "name": "training", "marker": marker, **quiet}
-            line(figure, *landscape.trajectory.T, VERMILLION, at, 1.5, **way)
+            way: dict[str, Any] = {"mode": "lines+markers", "name": "training", "marker": marker, **quiet}
+            x, y = landscape.trajectory.T
+            line(figure, x, y, VERMILLION, at, 1.5, **way)
         figure.add_scatter(x=[0], y=[0], mode="markers", name="the model", marker=star, row=1, col=side + 1, **quiet)
     figure.update_layout(template=TEMPLATE, height=HEIGHT, legend=LEGEND, margin={"t": 60, "l": 50, "r": 10, "b": 100})
     figure.update_annotations(font={"size": 13})
@@ -53,7 +56,7 @@ def surface() -> go.Figure:
     for side in SIDES:
         place, quiet = {"row": 1, "col": side + 1}, {"hoverinfo": "skip", "showlegend": side == 0}
         figure.add_surface(
-            colorscale=SEQUENTIAL, hoverinfo="text", showlegend=False, colorbar=_bar(*BARS[side], y=-0.05), **place
+            colorscale=SEQUENTIAL, hoverinfo="text", showlegend=False, colorbar=_bar(BARS[side], -0.05), **place
         )
         figure.add_scatter3d(mode="lines", name="training", line={"color": VERMILLION, "width": 5}, **quiet, **place)
         for name, size, colour in (("the model", 5, BLACK), ("chosen", 6, VERMILLION)):
@@ -68,8 +71,9 @@ def surface() -> go.Figure:
     return figure
 
 
-def _bar(low: float, high: float, y: float) -> dict:
-    """The colour bar below a side, from one share of the width to another."""
+def _bar(ends: tuple[float, float], y: float) -> dict:
+    """The colour bar below a side; ends: as shares of the width."""
+    low, high = ends
     place = {"orientation": "h", "x": (low + high) / 2, "y": y, "yanchor": "top", "len": high - low}
     return place | {"thickness": 10, "outlinewidth": 0, "nticks": 5, "ticklen": 3}
 

@@ -218,13 +218,13 @@ def by_layer(table: pd.DataFrame, score: str = "accuracy") -> go.Figure:
         method_line(figure, stats.index, stats["mean"], method, width=2.5, **hover)
         shuffled = 100 * rows.groupby("layer")["shuffled"].mean()
         what, dash = CONTROLS["shuffled"]
-        look = {"name": f"{method_title(method)}, {what}", "legendgroup": method, "showlegend": False}
-        hover = {"hovertemplate": "shuffled labels: %{y:.1f} %"}
-        line(figure, shuffled.index, shuffled, ink, width=1.2, dash=dash, **look, **hover)
+        look: dict[str, Any] = {"name": f"{method_title(method)}, {what}", "legendgroup": method, "showlegend": False}
+        look["hovertemplate"] = "shuffled labels: %{y:.1f} %"
+        line(figure, shuffled.index, shuffled, ink, width=1.2, dash=dash, **look)
     chance = 100 * table.groupby("layer")["chance"].mean()
     what, dash = CONTROLS["chance"]
-    hover = {"hovertemplate": "constant answer: %{y:.1f} %"}
-    line(figure, chance.index, chance, GREY, width=1.2, dash=dash, name=what, **hover)
+    said = "constant answer: %{y:.1f} %"
+    line(figure, chance.index, chance, GREY, width=1.2, dash=dash, name=what, hovertemplate=said)
     figure.update_layout(
         template=TEMPLATE,
         height=360,

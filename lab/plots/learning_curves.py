@@ -49,7 +49,7 @@ def _fill(figure: go.Figure, column: int, rows: pd.DataFrame) -> None:
     for name, run in rows.groupby("run", sort=False):
         line(figure, run["step"], run["value"], ink, at, width, name=name, showlegend=False)
     if count > 1:
-        look = {"name": f"mean of {count} runs", "legendgroup": "mean", "showlegend": column == 1}
+        look: dict[str, Any] = {"name": f"mean of {count} runs", "legendgroup": "mean", "showlegend": column == 1}
         line(figure, stats.index, stats["mean"], BLUE, at, 3, **look)
 
 
@@ -70,7 +70,8 @@ def compared(
         rows = curves[curves["function"] == name]
         rows = rows.assign(value=(100 if percent else 1) * rows[metric])
         stats = over_seeds(_units(rows), "step", "value")[["mean", "half"]]
-        known, unnamed = stats.dropna(), {"showlegend": False, "legendgroup": name}
+        known = stats.dropna()
+        unnamed: dict[str, Any] = {"showlegend": False, "legendgroup": name}
         reached += [rows["value"], known["mean"] + known["half"], known["mean"] - known["half"]]
         band(figure, stats, ink, name, (1, 1))
         line(figure, stats.index, stats["mean"], ink, (1, 1), name=name, legendgroup=name)
@@ -78,15 +79,15 @@ def compared(
         ended.append(ends["value"])
         hover: dict[str, Any] = {"customdata": ends[["search", "seed"]]}
         hover["hovertemplate"] = "search %{customdata[0]}, seed %{customdata[1]}: %{y:.4g}<extra></extra>"
-        look = {"name": f"{name}, runs", **unnamed}
-        points(figure, [name] * len(ends), ends["value"], faded(ink, 0.45), (1, 2), symbol="", **hover, **look)
+        hover |= {"name": f"{name}, runs", **unnamed}
+        points(figure, [name] * len(ends), ends["value"], faded(ink, 0.45), (1, 2), symbol="", **hover)
         if len(stats):
             last = stats.iloc[-1]
             ended.append(last["mean"] + last["half"] * np.array([-1.0, 0.0, 1.0]))
             error = whiskers([last["half"]], 8, 2) | {"color": ink}
-            look = {"name": f"{name}, mean", "hovertemplate": "mean %{y:.4g}<extra></extra>", **unnamed}
-            mark = {"error_y": error, "marker_line_width": 2, "symbol": "line-ew-open"}
-            points(figure, [name], [last["mean"]], ink, (1, 2), 11, **mark, **look)
+            look: dict[str, Any] = {"name": f"{name}, mean", "hovertemplate": "mean %{y:.4g}<extra></extra>", **unnamed}
+            look |= {"error_y": error, "marker_line_width": 2}
+            points(figure, [name], [last["mean"]], ink, (1, 2), 11, "line-ew-open", **look)
     if constant is not None and np.isfinite(constant):
         level = (100 if percent else 1) * constant
         reached.append(np.array([level]))

@@ -75,7 +75,7 @@ def method_scores(figure: go.Figure, rows: pd.DataFrame, methods: Sequence[str],
             continue
         faint = {"hoverinfo": "skip", "showlegend": False}
         points(figure, [rank + 0.22] * len(values), values, faded(colour(method), 0.4), at, 5, "", **faint)
-        look = {"name": method_title(method), "legendgroup": method, "showlegend": at == (1, 1)}
+        look: dict[str, Any] = {"name": method_title(method), "legendgroup": method, "showlegend": at == (1, 1)}
         error, hover = whiskers([half_width(values)], thickness=1.4), "%{y:.1f} ± %{error_y.array:.1f} %"
         mark = [rank], [values.mean()], colour(method), at, 10, METHOD_SYMBOLS[method]
         points(figure, *mark, error_y=error, hovertemplate=hover, **look)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
@@ -19,7 +20,7 @@ def frame() -> go.Figure:
     hover = "%{x:.2f}, %{y:.2f}: %{z:.2f}<extra></extra>"
     for column in (1, 2):
         figure.add_heatmap(x=[], y=[], z=[], coloraxis="coloraxis", hovertemplate=hover, row=1, col=column)
-    dots = {"marker": {"size": 8, "coloraxis": "coloraxis", "line": {"width": 1.2, "color": CELL_INK}}}
+    dots: dict[str, Any] = {"marker": {"size": 8, "coloraxis": "coloraxis", "line": {"width": 1.2, "color": CELL_INK}}}
     dots["hovertemplate"] = "example in context: %{marker.color:.2f}<extra></extra>"
     for column in (1, 2):
         figure.add_scatter(x=[], y=[], mode="markers", showlegend=False, row=1, col=column, **dots)

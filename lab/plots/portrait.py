@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from lab.plots import go
@@ -19,12 +21,14 @@ def frame() -> go.Figure:
     figure = go.Figure()
     for axis, shape in (("", "hv"), ("2", "linear"), ("3", "linear")):
         for ink, width, name in ((GREY, 1.5, "before"), (BLUE, 2, "edited")):
-            panel = {"xaxis": f"x{axis}", "yaxis": f"y{axis}", "line_shape": shape, "showlegend": axis == ""}
-            line(figure, [], [], ink, width=width, name=name, hovertemplate="%{x:.3g}: %{y:.4g}", **panel)
+            panel: dict[str, Any] = {"xaxis": f"x{axis}", "yaxis": f"y{axis}", "showlegend": axis == ""}
+            panel |= {"line_shape": shape, "hovertemplate": "%{x:.3g}: %{y:.4g}"}
+            line(figure, [], [], ink, width=width, name=name, **panel)
     panel, hover = {"xaxis": "x4", "yaxis": "y4"}, "(%{x:.2f}, %{y:.2f}): %{z:.3f}<extra></extra>"
     shades = {"colorscale": "Greys", "reversescale": True, "showscale": False, "zsmooth": "fast"}
     figure.add_heatmap(hovertemplate=hover, **shades, **panel)
-    line(figure, *zip(*CORNERS, strict=True), VERMILLION, width=1.5, hoverinfo="skip", showlegend=False, **panel)
+    x, y = zip(*CORNERS, strict=True)
+    line(figure, x, y, VERMILLION, width=1.5, hoverinfo="skip", showlegend=False, **panel)
     left, right, upper, lower = (0, 0.43), (0.57, 1), (0.61, 1), (0, 0.39)
     titles = ("slope of φ", "spectrum of φ", "random network, along the orange line", "random network, on a square")
     corners = [(x, y[1]) for y in (upper, lower) for x in (left, right)]

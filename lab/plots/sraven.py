@@ -60,7 +60,8 @@ def draw(
             parts.append(_text(left + PAD, y, names[column][place], GREY) if solved else "")
             parts.append(_value(x, y, value, values))
             if asked and judged and value is not None:
-                parts.append(_verdict(x + RADIUS + 4 + NUMBER, y, value, right[place]))
+                said = ("✓", GREEN) if value == right[place] else (f"✗ {right[place]}", VERMILLION)
+                parts.append(_text(x + RADIUS + 4 + NUMBER, y, *said))
     size = 3 * width + 2 * GAP + last + 2, 3 * tall + 2 * GAP + 2
     description = html.escape(f"SRAVEN problem, panels {panels[:2] + [panels[2][:2]]}, answer {answer}")
     return (
@@ -129,10 +130,6 @@ def _value(x: float, y: float, value: int | None, values: int) -> str:
         f'<circle cx="{x:g}" cy="{y:g}" r="{RADIUS:g}" fill="none" stroke="{BLUE}"/>'
         f'<path d="{sector}" fill="{BLUE}" stroke="{BLUE}"/>{_text(x + RADIUS + 5, y, str(value), "currentColor")}'
     )
-
-
-def _verdict(x: float, y: float, value: int, right: int) -> str:
-    return _text(x, y, "✓", GREEN) if value == right else _text(x, y, f"✗ {right}", VERMILLION)
 
 
 def _text(x: float, y: float, text: str, ink: str) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import ipywidgets as widgets
 import numpy as np
@@ -222,8 +222,10 @@ class EditingExplorer(Explorer):
     def page(self) -> str:
         """The function as it stands, with the one before, to be changed further."""
         first = described(self._name, profile(self._phi))
-        edited = {"edited": short(self.editor.values), "changes": ["edited in a notebook"]} if self.changed else {}
-        return function_page([first], compared=[0], zoom=self.window.value, slope=True, random=True, **edited)
+        state: dict[str, Any] = {"compared": [0], "zoom": self.window.value, "slope": True, "random": True}
+        if self.changed:
+            state |= {"edited": short(self.editor.values), "changes": ["edited in a notebook"]}
+        return function_page([first], **state)
 
     def _marks(self) -> dict[str, tuple]:
         return {"values": (lambda: short(self.editor.values), self._give_back)}

@@ -92,8 +92,9 @@ def function_page(functions: Sequence[dict], words: str = "", title: str | None 
     state: function, compared, zoom, slope, random: as in `FunctionView`, counted from 0; edited: other values of the
     one that is shown; changes: what was done to it.
     """
-    plain = {"function": 0, "compared": [], "zoom": 1.0, "slope": False, "edited": None, "changes": [], "random": False}
-    state = plain | state | {"functions": list(functions), "networks": random_networks()}
+    plain: dict[str, Any] = {"function": 0, "compared": [], "zoom": 1.0, "slope": False, "random": False}
+    plain |= {"edited": None, "changes": [], "functions": list(functions), "networks": random_networks()}
+    state = plain | state
     return pages.page(title or str(functions[state["function"]]["name"]), "explorer.js", {"state": state}, words)
 
 

@@ -121,6 +121,8 @@ def use(wheel: Path, folder: Path) -> None:
     def lab(*words: str) -> str:
         return run([python.parent / "lab", *words], empty, home=folder / "home")
 
+    package = next((folder / "whole").rglob("site-packages/lab"))
+    before = files(package)
     found = json.loads(lab("doctor", "--json"))
     assert found["lab"].count("installation") == 1 and found["zoo"].startswith("17 learned"), found
     assert str(folder / "home") in found["store"] and str(folder / "home") in found["data"], found
@@ -136,6 +138,15 @@ def use(wheel: Path, folder: Path) -> None:
     lab("notebooks", "--no-open")
     assert "['1']" in run([python, "-c", SWAP], empty, home=folder / "home")
     assert "cells ran" in run([python, "-c", NOTEBOOK], empty, home=folder / "home")
+    assert files(package) == before, "an installation may be read-only"
+    found = json.loads(run([python, "-m", "lab", "doctor", "--json"], ROOT, home=folder / "home"))
+    assert f"checkout {ROOT}; not used: {package}" in found["lab"], "a checkout comes before an installed wheel"
+
+
+def files(package: Path) -> dict[str, int]:
+    """When the files of an installation were written, but for what Python compiled."""
+    there = (path for path in package.rglob("*") if path.is_file() and "__pycache__" not in path.parts)
+    return {str(path): path.stat().st_mtime_ns for path in there}
 
 
 def functions_alone(wheel: Path, folder: Path) -> None:

@@ -15,8 +15,8 @@ from lab.errors import LabError
 from lab.nonlinearity import op
 from lab.nonlinearity.zoo import own_folder, zoo_names
 from lab.places import NAME, in_words, unused
-from lab.store import Store
-from lab.versions import version_of
+from lab.store import UNNOTED, Store, results
+from lab.versions import ARITHMETIC, version_of
 
 PACKAGES = (
     "numpy",
@@ -97,6 +97,10 @@ def _store() -> dict[str, str]:
         return {"store": str(store.folder), "store health": str(error)}
     if (problem := store.problem()) is not None:
         return findings | {"store health": problem}
+    revisions = [str(results.done(path).get("notes", {}).get("arithmetic", UNNOTED)) for path in store.results()]
+    if others := sum(revision != str(ARITHMETIC) for revision in revisions):
+        said = f"{others} results there are of another revision of the lab's arithmetic than today's {ARITHMETIC}"
+        findings["store"] += f"; {said}, and no figure mixes the two"
     more = [f"and {len(damaged) - 3} more: see `lab store verify`"] if len(damaged) > 3 else []
     health = [*damaged[:3], *more] or ["every result is as it was written"]
     health += [f"{len(foreign)} things there are not the lab's: see `lab store verify`"] if foreign else []

@@ -12,7 +12,7 @@ import os
 from collections.abc import Collection
 from math import inf, isfinite
 from pathlib import Path
-from types import BuiltinFunctionType, FunctionType, MethodType
+from types import BuiltinFunctionType, FunctionType, MethodType, UnionType
 from typing import TypeVar
 
 T = TypeVar("T")
@@ -152,7 +152,7 @@ def check_flag(name: str, value: bool) -> bool:
     return bool(value)
 
 
-def check_type(name: str, value: T, kinds: type | tuple[type, ...], expected: str) -> T:
+def check_type(name: str, value: T, kinds: type | tuple[type, ...] | UnionType, expected: str) -> T:
     """The value, if it is of one of these kinds. expected: these in words, with an example.
 
     >>> check_type("name", "transformers/memorize", str, "a name, such as 'transformers/memorize'")

@@ -32,7 +32,7 @@ def make_test(tmp_path):
         notes.write_text("")
         environment = {name: value for name, value in os.environ.items() if name not in ("MAKEFLAGS", "MAKELEVEL")}
         done = subprocess.run(
-            ["make", *flags, "test", f"BIN={tmp_path}", f"READY={ready}"],
+            ["make", *flags, "test", f"BIN={tmp_path}", f"READY={ready}", f"TESTED={ready}"],
             cwd=ROOT,
             env=environment | {"NOTES": str(notes), "FAILS": fails},
             capture_output=True,

@@ -1,5 +1,7 @@
 """Where things are, in a checkout and in an installation."""
 
+import json
+import shutil
 import sys
 from pathlib import Path
 
@@ -9,6 +11,7 @@ from lab import doctor, places
 from lab.data import cache
 from lab.errors import LabError
 from lab.nonlinearity.zoo import own_folder
+from lab.places import SHIPPED
 from lab.store import Store
 
 
@@ -59,3 +62,14 @@ def test_the_doctor_says_which_of_two_labs_is_used(monkeypatch, tmp_path):
         monkeypatch.setattr(sys, "path", [*sys.path, str(folder)])
     here = Path(places.__file__).parents[1]
     assert doctor.examine()["lab"].endswith(f"checkout {here}; not used: {tmp_path / 'lab'}")
+
+
+def test_the_doctor_says_that_a_store_is_of_another_lab(monkeypatch, store_folder):
+    shipped = next(SHIPPED.glob("searches/*"))
+    shutil.copytree(shipped, store_folder / "searches" / shipped.name)
+    revision = json.loads((shipped / "done.json").read_text())["notes"].get("arithmetic", "2")
+    monkeypatch.setattr(doctor, "ARITHMETIC", int(revision))
+    assert "arithmetic" not in doctor.examine()["store"]
+    monkeypatch.setattr(doctor, "ARITHMETIC", int(revision) + 1)
+    said = doctor.examine()["store"]
+    assert f"1 results there are of another revision of the lab's arithmetic than today's {int(revision) + 1}" in said

@@ -1,14 +1,19 @@
 """What comes with the lab, from the command line: functions and notebooks."""
 
 import csv
+import dataclasses
 import json
 import sys
 
 import pytest
 
 import lab
+from lab.catalogue import registry
+from lab.catalogue.scorecard import next_to_shipped
+from lab.catalogue.shipped import read
 from lab.cli import main
 from lab.cli.shipped import FIRST
+from lab.errors import LabError
 from lab.places import NOTEBOOKS
 
 NAME = "transformers/memorize"
@@ -82,3 +87,30 @@ def test_notebooks_cannot_be_copied_into_a_file(tmp_path, capsys):
     with pytest.raises(SystemExit) as ended:
         main(["notebooks", str(tmp_path / "file"), "--no-open"])
     assert ended.value.code == 1 and "name another folder" in capsys.readouterr().err
+
+
+def test_shipped_numbers_agree_with_themselves_and_others_do_not():
+    made = read(registry.entry("simplicity/fig11"), "laptop")
+    same = next_to_shipped(made)
+    assert same and all(": the same numbers" in line or ": not measured" in line for line in same)
+    assert any(": the same numbers" in line for line in same)
+    lowered = made.table.assign(accuracy=made.table["accuracy"] / 2)
+    assert next_to_shipped(dataclasses.replace(made, table=lowered)) != same
+
+
+def test_the_shipped_figure_is_drawn_first_and_marked(tmp_path, capsys, monkeypatch):
+    def stop(*given, **more):
+        raise LabError("training begins")
+
+    monkeypatch.setattr("lab.catalogue.build.figure", stop)
+    with pytest.raises(SystemExit):
+        main(["figure", "simplicity/fig11", "--compare", "--out", str(tmp_path)])
+    out = capsys.readouterr().out.splitlines()
+    assert out[0].startswith("simplicity/fig11, the shipped results") and out[-1].startswith("Now it is trained")
+    assert "Shipped with the lab, not trained here." in (tmp_path / "shipped" / "figure.html").read_text("utf-8")
+
+
+def test_nothing_to_compare_with_is_one_line(capsys, tmp_path):
+    with pytest.raises(SystemExit) as ended:
+        main(["figure", "simplicity/fig11", "--scale", "smoke", "--compare", "--out", str(tmp_path)])
+    assert ended.value.code == 2 and "shipped at scale smoke" in capsys.readouterr().err

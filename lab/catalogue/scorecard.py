@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pandas as pd
 
+from lab.catalogue.figure import Figure
 from lab.catalogue.registry import ACROSS, entries, papers
 from lab.catalogue.results import Results
 from lab.errors import ArgumentError, LabError, check_path, shortened
@@ -120,6 +121,25 @@ def _claim(entry: Entry, claim: Claim, scale: str, tables: dict[str, pd.DataFram
     }
     row |= {name: getattr(verdict, name) for name in MEASURED}
     return row | {"decides": claim.decides if open_ else "", "hours": claim.hours if open_ else nan}
+
+
+def next_to_shipped(made: Figure) -> list[str]:
+    """How the numbers of a figure agree with the shipped ones of its scale: a line for each claim of its entry."""
+    entry, lines = entries()[made.name], []
+    _, shipped = _tables(entry, made.scale, RESULTS)
+    for claim in entry.claims if shipped else ():
+        both = [_claim(entry, claim, made.scale, tables) for tables in ({"table": made.table, **made.extras}, shipped)]
+        here, there = both
+        if here["reason"] or there["reason"]:
+            said = "not measured " + ("here" if here["reason"] else "in the shipped results")
+        elif (here["effect"], here["low"], here["high"]) == (there["effect"], there["low"], there["high"]):
+            said = "the same numbers"
+        else:
+            overlap = here["low"] <= there["high"] and there["low"] <= here["high"]
+            said = "the intervals overlap" if overlap else "the intervals do not overlap"
+        numbers = " / ".join(f"{row['effect']:.3g} [{row['low']:.3g}, {row['high']:.3g}]" for row in both)
+        lines.append(f"{claim.says}: {numbers} {here['unit']}: {said}")
+    return lines
 
 
 def _numbers(entry: Entry, scale: str, table: pd.DataFrame | None) -> dict:

@@ -7,13 +7,16 @@ import shutil
 import sys
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import tyro
 
 from lab.cli.console import Device, ScaleName, default, writable
 from lab.errors import ArgumentError, LabError, check_choice, shortened
 from lab.scale import BEST
+
+if TYPE_CHECKING:
+    from lab.papers.entry import Entry
 
 
 @dataclass(frozen=True)
@@ -60,6 +63,8 @@ class Figure:
     """Train again even what the store has. After an interruption, the same command continues."""
     cluster: Annotated[str | None, default("train here", metavar="CLUSTER")] = None
     """Train on a Dask cluster: local:4 (processes here), tcp://HOST:PORT, or cluster.yaml. All share LAB_STORE."""
+    compare: bool = False
+    """Draw the shipped results of this scale first, into OUT/shipped; then train, and say how the numbers agree."""
 
     def run(self) -> None:
         """Make it and print what was written."""
@@ -76,11 +81,17 @@ class Figure:
         out = writable(self.out or Path("out") / self.name / scale)
         # who names a scale wants it trained; of the best, what is shipped is drawn, as in Python and in notebooks
         device, cluster, best = self.device, self.cluster, self.scale == BEST
+        if self.compare:
+            self._draw_shipped(entry, scale, out / "shipped")
         made = figure(self.name, self.scale, device, self.seeds, self.force, shipped=best, tasks=tasks, cluster=cluster)
         if best and is_read(entry, scale, Store(), tasks is not None):
             said = f"{self.name}, scale {scale}: these are shipped results; to train them: lab figure {self.name}"
             print(f"{said} --scale {scale if scale != 'paper' else 'laptop'}", file=sys.stderr)
         _write(made, out)
+        if self.compare:
+            from lab.catalogue.scorecard import next_to_shipped
+
+            print("Claims, here / in the shipped results:", *next_to_shipped(made), sep="\n")
 
     def _unpack(self) -> None:
         """Draw the figure of a bundle."""
@@ -88,6 +99,17 @@ class Figure:
 
         made = open_figure(self.name)
         _write(made, writable(self.out or Path("out") / made.name / made.scale))
+
+    def _draw_shipped(self, entry: Entry, scale: str, out: Path) -> None:
+        """What is shipped, marked as such, while nothing is trained yet."""
+        from lab.catalogue.shipped import read, shipped_results
+
+        if not shipped_results(entry.name, scale):
+            raise ArgumentError(f"--compare: no results of {entry.name} are shipped at scale {scale}")
+        shown = read(entry, scale)
+        shown = replace(shown, caption=f"Shipped with the lab, not trained here.\n{shown.caption}")
+        print(f"{entry.name}, the shipped results of scale {scale}:", *shown.write(out), sep="\n", flush=True)
+        print(f"Now it is trained from scratch ({entry.durations}).", flush=True)
 
     def _again(self) -> None:
         """Make the figure that a picture shows."""

@@ -169,7 +169,7 @@ class Members:
         end = time.monotonic() + ARRIVE
         while not self._workers():
             if time.monotonic() > end:
-                where = client.scheduler.address
+                where = client.scheduler.address  # type: ignore[union-attr]  # it is connected
                 raise LabError(f"no worker came in {ARRIVE:.0f} seconds; start one with `dask worker {where}`")
             time.sleep(0.05)
         self.look()

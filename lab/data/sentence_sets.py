@@ -16,10 +16,9 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
-import pandas as pd
 
 from lab.data.dataset import CLOSED, Dataset, OwnFiles, Source, Web
 from lab.data.download import Files
@@ -170,12 +169,16 @@ class SentencesShape(TextShape):
 
 def of_hub(files: Files, task: GlueTask) -> Arrays:
     """Hugging Face's tables."""
+    import pandas as pd  # functions alone do without it
+
     frames = {part: pd.read_parquet(io.BytesIO(files[file])) for part, file in PARQUET.items()}
     return _as_text(frames, ["label", *task.columns], task.hub)
 
 
 def of_tables(files: Files, task: GlueTask) -> Arrays:
     """The publisher's tables, <folder>_train.tsv and <folder>_dev.tsv, where a user has them."""
+    import pandas as pd
+
     how: dict = {"sep": "\t", "quoting": csv.QUOTE_NONE, "dtype": str, "keep_default_na": False}
     how["header"] = 0 if task.header else None
     tables = zip(PARQUET, task.tables, strict=True)
@@ -185,7 +188,7 @@ def of_tables(files: Files, task: GlueTask) -> Arrays:
     return _as_text(frames, columns, task.one)
 
 
-def _as_text(frames: Mapping[str, pd.DataFrame], columns: Sequence[str | int], one: str | int) -> Arrays:
+def _as_text(frames: Mapping[str, Any], columns: Sequence[str | int], one: str | int) -> Arrays:
     """The examples of tables by part. columns: of the label, and of one or two sentences. one: the label of class 1."""
     lines = []
     for part, frame in frames.items():

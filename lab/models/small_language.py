@@ -152,7 +152,7 @@ class Roberta(nn.Module):
 
     @property
     def feed_forward(self) -> list[tuple[tuple[nn.Module, str], tuple[nn.Module, str]]]:
-        layers = self.net.roberta.encoder.layer
+        layers: Any = self.net.roberta.encoder.layer
         return [((layer.intermediate, "dense"), (layer.output, "dense")) for layer in layers]
 
     def forward(self, tokens: Tensor, positions: Tensor | None = None) -> Tensor:

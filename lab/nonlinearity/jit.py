@@ -121,7 +121,7 @@ def _backward_items(x, g, knots, gx, partial, of_x, of_values, slope, count, sli
                 for i in range(size):
                     t = (source[i] - low) * inverse
                     c = t if t > zero else zero
-                    k = np.int32(c if c < top else top) + 1
+                    k = np.int32(c if c < top else top) + 1  # type: ignore[assignment]  # numba's types
                     k = 0 if t < zero else k
                     entry[i] = k if t == t else n + 1
                 for i in range(size):
@@ -131,7 +131,7 @@ def _backward_items(x, g, knots, gx, partial, of_x, of_values, slope, count, sli
                     t = (source[i] - low) * inverse
                     c = zero if t < zero else t
                     c = top if c > top else c
-                    k = np.int32(c if c > zero else zero)
+                    k = np.int32(c if c > zero else zero)  # type: ignore[assignment]
                     f, d = c - knots.dtype.type(k), grad[i]
                     if slope:
                         d = d * inverse if t >= zero and t < top else zero

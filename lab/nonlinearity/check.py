@@ -38,7 +38,7 @@ class Law:
     expected: str = ""
 
     @property
-    def __name__(self) -> str:  # type: ignore[override]  # pytest names its cases by it
+    def __name__(self) -> str:  # pytest names its cases by it
         return self.name
 
     def __call__(self, f: Callable[[Tensor], Tensor] | str, shape: Sequence[int] | None = None) -> None:

@@ -10,10 +10,11 @@ import difflib
 import operator
 import os
 from collections.abc import Collection
+from dataclasses import fields
 from math import inf, isfinite
 from pathlib import Path
 from types import BuiltinFunctionType, FunctionType, MethodType, UnionType
-from typing import TypeVar
+from typing import Any, TypeVar
 
 T = TypeVar("T")
 LONGEST, LISTED, CUT = 60, 230, 190  # characters in a message: of a value, of a list of names, of one that is cut
@@ -69,6 +70,12 @@ def described(value: object) -> str:
     if dtype is not None and isinstance(shape, tuple):  # torch.Size is a tuple
         return f"{dtype} of shape {tuple(shape)}".removeprefix("torch.")
     return f"a {type(value).__name__}"
+
+
+def summary(value: Any) -> str:
+    """A dataclass in one line: each field as `described` says it, of arrays the type and shape."""
+    parts = (f"{field.name}={described(getattr(value, field.name))}" for field in fields(value))
+    return f"{type(value).__name__}({', '.join(parts)})"
 
 
 def shortened(text: str, most: int = LONGEST) -> str:

@@ -156,7 +156,7 @@ def given(f: Model, points: np.ndarray, like: object) -> Points:
     return torch.from_numpy(points).to(model.device, torch.promote_types(kind, torch.float32))
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Slice1D(HasPicture):
     """A model along the straight line from one point to another.
 
@@ -167,7 +167,7 @@ class Slice1D(HasPicture):
     values: np.ndarray
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Slice2D(HasPicture):
     """A model over a plane of its input space.
 

@@ -106,9 +106,19 @@ def _of_lab_model(model: Any, inputs: Any, part: slice, run: int, normalized: bo
         raise ArgumentError(f"{type(model).__name__} reads one tensor, not a dictionary; give tokens or inputs")
     read, runs = inputs[part].to(next(model.parameters()).device), runs_of(model)
     if runs is None:
-        return model.attention_scores(read, normalized=normalized)
+        return _asked(model, read, normalized)
     side_by_side = read.expand(runs, *read.shape)
-    return [of_run(scores, run) for scores in model.attention_scores(side_by_side, normalized=normalized)]
+    return [of_run(scores, run) for scores in _asked(model, side_by_side, normalized)]
+
+
+def _asked(model: Any, inputs: Tensor, normalized: bool) -> list[Tensor]:
+    """What the model's own method gives, which may know normalized scores alone."""
+    accepted = inspect.signature(model.attention_scores).parameters.values()
+    if any(one.name == "normalized" or one.kind is one.VAR_KEYWORD for one in accepted):
+        return model.attention_scores(inputs, normalized=normalized)
+    if not normalized:
+        raise ArgumentError(f"{type(model).__name__} tells no scores before normalization; leave normalized at True")
+    return model.attention_scores(inputs)
 
 
 def _of_hugging_face_model(model: nn.Module, inputs: Any, part: slice) -> list[Tensor]:
@@ -195,7 +205,7 @@ def _recording(modules: Sequence[nn.MultiheadAttention], by_layer: list[Tensor])
             module.__dict__.pop("forward", None)
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Codes(HasPicture):
     """What one layer does for a query token with a key token, example by example. numpy takes it as `codes`.
 
@@ -232,9 +242,10 @@ def latent_codes(
     """The code (a_{h,q,k})_h of one layer for the given query and key tokens (hypernetwork paper, Eq. 4, Fig. 1B).
 
     model, inputs: one of
-        a model with `attention_scores`, as the lab's have, with the examples of a task, or their tokens (N, T) or
-        inputs (N, T, D). `run` picks one of the model's runs, and of the inputs' if they have a run axis, too. A
-        model of your own says by `runs` that it has a run axis (`lab.probes.weights.runs_of`);
+        a model with a method `attention_scores(inputs, normalized=True)`, as the lab's have, that gives a list of
+        (N, heads, query, key), one a layer; with the examples of a task, or their tokens (N, T) or inputs (N, T, D).
+        `run` picks one of the model's runs, and of the inputs' if they have a run axis, too. A model of your own says
+        by `runs` that it has a run axis (`lab.probes.weights.runs_of`);
         a model that contains `torch.nn.MultiheadAttention`, or such a module itself, with its inputs: its layers count
         in the order in which they are called;
         a Hugging Face model, with token ids (N, T) or the dictionary that its tokenizer returns. Its attention must be

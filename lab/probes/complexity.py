@@ -104,7 +104,7 @@ def _ends(
     return first, order[(before[group] + sizes[group] + step) % count]  # beyond its own label, around the end
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Complexity(HasPicture):
     """A mean over paths with its 95 % interval, low to high (bootstrap over paths), and each path's value, (paths,)."""
 

@@ -22,7 +22,7 @@ from lab.probes.arguments import functions as named_functions
 from lab.probes.picture import HasPicture
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Cost(HasPicture):
     """seconds (functions, repeats): of each call, in the order of `names`; and how they were taken."""
 

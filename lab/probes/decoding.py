@@ -108,7 +108,7 @@ def _ends(values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return low, high
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Decoding(HasPicture):
     """How well labels can be decoded from codes.
 
@@ -133,7 +133,7 @@ class Decoding(HasPicture):
 def decode(
     codes: Any,
     labels: Any,
-    groups: Any,
+    groups: Any = None,
     seed: int = 0,
     *,
     train: Any = None,
@@ -291,7 +291,7 @@ def _deal(truth: np.ndarray, group: np.ndarray, rng: np.random.Generator) -> np.
     return rng.permutation(truth)
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Contrast(HasPicture):
     """Two groups of examples, A and B, side by side.
 

@@ -17,7 +17,7 @@ SPREAD, OFFSET = 1e-10, 1e5  # of codes that are mapped as they are; OFFSET: in 
 JUDGED = 2000  # examples of which trustworthiness is computed: it takes all distances between them
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Embedding(HasPicture):
     """Codes as points.
 
@@ -119,7 +119,7 @@ def _umap(codes: np.ndarray, neighbours: float, seed: int) -> np.ndarray:
         torch.set_num_threads(before)
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class CodeSimilarity(HasPicture):
     """Cosine similarities of codes by label; C labels, sorted.
 

@@ -180,7 +180,7 @@ def _ratio(wanted: ArrayLike, norms: ArrayLike) -> np.ndarray:
     return np.asarray(wanted) / np.where(np.asarray(norms) > 0, norms, 1.0)
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Landscape(HasPicture):
     """Measures over a plane of weight space.
 

@@ -28,7 +28,7 @@ MOST = 1 << 14  # tokens of a text; what a page can show
 TOKENS = 1 << 12  # that a model reads at once, all runs together
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class TokenLosses(HasPicture):
     """The losses of a language model on a text of N tokens, of which the first has no prediction.
 
@@ -225,7 +225,7 @@ def reader_of(task: Text | MaskedText) -> Reader:
     return Reader(lambda words: known.encode(words).tolist(), start, mask, length=text.context, decode=known.decode)
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class MinimalPairs(HasPicture):
     """Scores of R runs for N pairs of P paradigms and Q phenomena.
 

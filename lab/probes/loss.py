@@ -5,6 +5,7 @@ A measure is a function from a model to a number; from a model with a run axis t
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
@@ -13,7 +14,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from lab.data.measures import IGNORED, at_least_float32
-from lab.errors import ArgumentError, check_flag, described
+from lab.errors import ArgumentError, LabWarning, check_flag, described
 from lab.probes.arguments import array, calling, module
 from lab.probes.reading import asked, check_steady, padding, positioned, reading
 from lab.probes.weights import runs_of
@@ -72,6 +73,9 @@ class Loss:
             raise ArgumentError(f"loss is {described(self.loss)}; give a function of outputs and targets, or None")
         if self.runs is not None:
             check_flag("runs", self.runs)
+        if self.loss is None and self._values and self.targets.unique().tolist() == [0, 1]:
+            said = "targets are 0.0 and 1.0, taken as values for the mean squared error; for the cross entropy of a"
+            warnings.warn(f"{said} sigmoid give whole numbers: targets.long()", LabWarning, stacklevel=3)
 
     def __call__(self, model: nn.Module) -> Tensor | float:
         with reading(module("model", model)):

@@ -5,12 +5,17 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from lab.errors import summary
+
 if TYPE_CHECKING:
     import plotly.graph_objects as go
 
 
 class HasPicture:
-    """A result that can be drawn."""
+    """A dataclass of arrays that can be drawn, and is printed in a line."""
+
+    def __repr__(self) -> str:
+        return summary(self)
 
     def plot(self, labels: Any = None) -> go.Figure:
         """Draw it, as `lab.plot` does. labels: (examples,), of codes and of an embedding: the colours of the points.

@@ -27,7 +27,7 @@ CORNERS = ((-1.0, -1.0), (1.0, 1.0))  # ends of the line
 POINTS, SEEN = 1000, 500  # random ones of the square: ends of the paths of the complexity, and for the inputs
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Profile(HasPicture):
     """A function at points of [low, high]; between them it is linear, or close to it.
 
@@ -88,7 +88,7 @@ def profile(phi: Callable[[Tensor], Tensor], low: float = -20.0, high: float = 2
     return Profile(x, y, np.diff(y) / np.diff(x), constant=isinstance(phi, Spline))
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Received(HasPicture):
     """Which inputs a function receives, by the nearest point of its profile.
 
@@ -211,7 +211,7 @@ def _within(designs: np.ndarray, values: np.ndarray) -> np.ndarray:
     return ((np.swapaxes(bases, -1, -2) @ values) ** 2).sum(-2)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Portrait(HasPicture):
     """A random network of two inputs on the square [−1, 1]².
 

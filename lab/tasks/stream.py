@@ -16,13 +16,13 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from lab.errors import ArgumentError, check_whole, shown
+from lab.errors import ArgumentError, check_whole, shown, summary
 from lab.seeds import stream
 
 BLOCK = 16  # batches drawn at once: small draws cost as much as larger ones
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Examples:
     """Examples of one split, on the device of the generator that drew them.
 
@@ -39,6 +39,9 @@ class Examples:
 
     def __len__(self) -> int:
         return len(self.inputs)
+
+    def __repr__(self) -> str:
+        return summary(self)
 
     def __getitem__(self, index: int | slice | Tensor | tuple[slice, slice]) -> Self:
         """The examples at `index`; of a batch for R runs, those of the runs at `index`."""

@@ -104,7 +104,8 @@ def _of_module(model: nn.Module, inputs: Any, part: slice, run: int, normalized:
 def _of_lab_model(model: Any, inputs: Any, part: slice, run: int, normalized: bool) -> list[Tensor]:
     if not isinstance(inputs, Tensor):
         raise ArgumentError(f"{type(model).__name__} reads one tensor, not a dictionary; give tokens or inputs")
-    read, runs = inputs[part].to(next(model.parameters()).device), runs_of(model)
+    device = next((weight.device for weight in model.parameters()), inputs.device)
+    read, runs = inputs[part].to(device), runs_of(model)
     if runs is None:
         return _asked(model, read, normalized)
     side_by_side = read.expand(runs, *read.shape)

@@ -1,7 +1,5 @@
 """What a notebook calls: learn a non-linearity, train with it, look at those that are known."""
 
-from __future__ import annotations
-
 import dataclasses
 import functools
 from collections.abc import Callable, Sequence

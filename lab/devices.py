@@ -1,7 +1,5 @@
 """The device that trains: which there is, and its name."""
 
-from __future__ import annotations
-
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager

@@ -1,7 +1,5 @@
 """How much two functions differ: a mean difference with its interval, as a line and in a paragraph for a paper."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import nan

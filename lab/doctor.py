@@ -1,7 +1,5 @@
 """What is here: versions, device, kernels in use, browser, zoo, data, store."""
 
-from __future__ import annotations
-
 import os
 import platform
 from collections.abc import Callable

@@ -4,8 +4,6 @@ what to try.
 A check takes the argument's name first and gives back the value, in the type that the caller works with.
 """
 
-from __future__ import annotations
-
 import difflib
 import operator
 import os

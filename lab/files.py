@@ -9,8 +9,6 @@ What is written into a temporary folder is renamed to its place when it is whole
 that writes it: what a killed process has left is known at once, and `abandoned` lists it.
 """
 
-from __future__ import annotations
-
 import errno
 import os
 import re

@@ -1,7 +1,5 @@
 """Fine-tuning of a trained GPT-Neo or RoBERTa on a task of GLUE, over several seeds, and what it gives."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, cast

@@ -10,8 +10,6 @@ They dispatch on the type of their first argument. To add a kind, write one file
 `lab.spec.register`, and its implementations, e.g. `@build.register(MyModel)` above a function with build's arguments.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, MutableMapping, Sequence
 from dataclasses import dataclass
 from functools import singledispatch

@@ -4,8 +4,6 @@ A checkout has both in its own folders. In a wheel, what comes with the lab is i
 it; what is written goes to the user's data folder, so that an installation can be read-only.
 """
 
-from __future__ import annotations
-
 import sys
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """What a call of `lab.search` or `lab.train` asks for, in the terms of the papers' settings."""
 
-from __future__ import annotations
-
 import dataclasses
 import inspect
 from collections.abc import Callable, Mapping, Sequence

@@ -1,7 +1,5 @@
 """The values of a non-linearity that a search found."""
 
-from __future__ import annotations
-
 from typing import cast, overload
 
 from lab.errors import ArgumentError

@@ -1,7 +1,5 @@
 """The scales of figures: how large the models are, and how long they train."""
 
-from __future__ import annotations
-
 from collections.abc import Collection
 
 from lab.errors import check_choice

@@ -1,7 +1,5 @@
 """Seeds of independent random streams: weights, batches and splits of a run never share numbers."""
 
-from __future__ import annotations
-
 import numpy as np
 
 

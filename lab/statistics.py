@@ -1,7 +1,5 @@
 """Spread over seeds: means with 95 % confidence intervals (Student's t, runs taken as independent)."""
 
-from __future__ import annotations
-
 import numpy as np
 import pandas as pd
 

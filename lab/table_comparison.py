@@ -1,7 +1,5 @@
 """Comparisons of numbers that were trained elsewhere; what does not fit is refused, what is left out is said."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from math import nan
 from pathlib import Path

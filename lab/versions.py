@@ -1,7 +1,5 @@
 """Versions of what makes numbers: the lab and its commit, Python, packages, the processor's instruction set."""
 
-from __future__ import annotations
-
 import functools
 import hashlib
 import platform

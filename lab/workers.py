@@ -4,8 +4,6 @@ Processes come from loky, which needs no `if __name__ == "__main__"` in the user
 through small files: nothing to set up, and a killed process leaves nothing behind that could block.
 """
 
-from __future__ import annotations
-
 import os
 import shutil
 import tempfile

@@ -4,8 +4,6 @@ It is an RO-Crate (a folder with `ro-crate-metadata.json`, https://w3id.org/ro/c
 the digest of every file. Unpacked, `results` is a folder for `lab scorecard --results`, and `store` one for LAB_STORE.
 """
 
-from __future__ import annotations
-
 import json
 import re
 import tempfile

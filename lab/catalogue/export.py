@@ -3,8 +3,6 @@
 Run as a script, `export.py FIGURE.json SCALE IMAGE...` writes the images and imports nothing of the lab.
 """
 
-from __future__ import annotations
-
 import io
 import os
 import signal

@@ -1,7 +1,5 @@
 """What there is: the catalogue with the results that are here, and the contents of the store."""
 
-from __future__ import annotations
-
 import textwrap
 from typing import Any
 

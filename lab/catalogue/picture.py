@@ -4,8 +4,6 @@ The note has the entry and scale, the command, the lab's commit, the digests of 
 runs' keys, and a SHA-256 of note and picture together, by which a picture that was edited or relabelled is known.
 """
 
-from __future__ import annotations
-
 import html
 import json
 import re

@@ -1,7 +1,5 @@
 """Results of a figure in a folder: tables, plain or packed, and provenance.json, each held to its checksum."""
 
-from __future__ import annotations
-
 import gzip
 import io
 import json

@@ -1,7 +1,5 @@
 """The scorecard: what the papers claim, and whether it holds in the results that are here."""
 
-from __future__ import annotations
-
 import json
 import textwrap
 from dataclasses import asdict

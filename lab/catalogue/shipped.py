@@ -1,7 +1,5 @@
 """Results that are shipped with the lab: tables, provenance, learning curves, and figures drawn from them."""
 
-from __future__ import annotations
-
 import shutil
 import tempfile
 from collections.abc import Iterable, Mapping

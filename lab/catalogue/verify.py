@@ -1,7 +1,5 @@
 """Whether a picture that the lab drew shows the numbers that it gives here."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np

@@ -4,8 +4,6 @@
 its tables, are with a function.
 """
 
-from __future__ import annotations
-
 import json
 import shutil
 import sys

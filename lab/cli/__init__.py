@@ -1,7 +1,5 @@
 """The `lab` command: what it can do, and how it ends."""
 
-from __future__ import annotations
-
 import functools
 import operator
 import sys

@@ -1,7 +1,5 @@
 """What commands share: the console they print to, their options, and the folders that they write into."""
 
-from __future__ import annotations
-
 import codecs
 import os
 import select

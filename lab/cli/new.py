@@ -1,7 +1,5 @@
 """The command that begins a paper or a figure of one's own: files that run as they are, to be changed."""
 
-from __future__ import annotations
-
 import json
 import keyword
 import os

@@ -1,7 +1,5 @@
 """Commands about what comes with the lab: its learned functions, and its notebooks."""
 
-from __future__ import annotations
-
 import filecmp
 import json
 import os

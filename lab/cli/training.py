@@ -1,7 +1,5 @@
 """Commands that train more or less than a figure: a search, a sweep of learning rates, all figures of a scale."""
 
-from __future__ import annotations
-
 import re
 import sys
 from dataclasses import dataclass

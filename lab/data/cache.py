@@ -4,8 +4,6 @@ A file gets its name when it is complete. What is not finished is in a folder `.
 writes into it; a process that is killed leaves it, and the next one that writes removes it.
 """
 
-from __future__ import annotations
-
 import os
 import shutil
 import zipfile

@@ -1,7 +1,5 @@
 """The pages of the gallery, from the templates beside it: what each shows, as words and numbers."""
 
-from __future__ import annotations
-
 import json
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence

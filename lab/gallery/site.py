@@ -1,7 +1,5 @@
 """The files of the gallery: a first page, and a page for each figure, notebook, the functions and the scorecard."""
 
-from __future__ import annotations
-
 import gzip
 import json
 import shutil

@@ -1,7 +1,5 @@
 """A training loop that keeps checkpoints in the store, and goes on from the last one."""
 
-from __future__ import annotations
-
 import functools
 import hashlib
 import json

@@ -1,7 +1,5 @@
 """A job, one call's worth of work; how specs are grouped into jobs, and how a job is done."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass

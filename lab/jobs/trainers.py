@@ -1,7 +1,5 @@
 """What is trained, by the class of its spec: fleets of runs, searches by two losses and by episodes, fine-tunings."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Sequence
 from functools import partial

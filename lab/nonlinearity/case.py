@@ -3,8 +3,6 @@
 A law gives what there is to report, mostly nothing; it raises `Broken`, or `NotAsked` where it does not apply.
 """
 
-from __future__ import annotations
-
 import copy
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass

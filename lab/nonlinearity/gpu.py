@@ -8,8 +8,6 @@ A gradient that is not finite therefore reaches other knots too: zero times infi
 Needs an NVIDIA GPU; runs in Triton's interpreter where TRITON_INTERPRET=1 was set before triton was imported.
 """
 
-from __future__ import annotations
-
 from contextlib import nullcontext
 
 import torch

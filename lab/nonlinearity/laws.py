@@ -3,8 +3,6 @@
 `lab.check` is the way in; `lab.nonlinearity.slope_laws` has the laws of gradients.
 """
 
-from __future__ import annotations
-
 import copy
 from math import inf, nan
 

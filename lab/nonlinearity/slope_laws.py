@@ -1,7 +1,5 @@
 """What the gradients of a non-linearity owe to the networks that it stands in, and what they cost: see `laws`."""
 
-from __future__ import annotations
-
 import time
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Tables of runs that every paper measures in the same way: one row a run, or one a knot of a learned function."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Pictures of scalar functions: one alone with its slope, several over the inputs that they receive."""
 
-from __future__ import annotations
-
 import math
 from typing import Any
 

@@ -3,8 +3,6 @@
 Colours are those of Okabe and Ito ("Color Universal Design", 2008), which people of every colour vision can tell apart.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from math import isfinite
 

@@ -1,7 +1,5 @@
 """What captions say in words: an effect with its interval, and how many runs diverged."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from math import isfinite
 from typing import Any

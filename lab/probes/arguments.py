@@ -1,7 +1,5 @@
 """What probes are given, as numpy arrays: numbers, labels, masks. What they cannot use they name in one line."""
 
-from __future__ import annotations
-
 import math
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence

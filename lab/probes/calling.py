@@ -1,7 +1,5 @@
 """A model called on many points, whatever framework it is written in; on a line or a plane of its input space."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any

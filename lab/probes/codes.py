@@ -1,8 +1,6 @@
 """Attention scores of models: those with `attention_scores`, Hugging Face models, models with torch's own
 `nn.MultiheadAttention`, and plain tensors of scores."""
 
-from __future__ import annotations
-
 import inspect
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager

@@ -2,8 +2,6 @@
 also as measures for landscapes: functions from a model to a number, from a model with a run axis to (R,).
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property

@@ -1,7 +1,5 @@
 """Times of functions, taken in turn, so that whatever else the machine does falls on all alike."""
 
-from __future__ import annotations
-
 import os
 import shutil
 import sys

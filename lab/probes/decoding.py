@@ -4,8 +4,6 @@ A decoder of many numbers finds something in any of them. So every score has two
 answer (`chance`), and that of the same decoder after training on shuffled labels.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """Embeddings of codes in the plane (t-SNE, UMAP, PCA), and cosine similarities of the codes of labels."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any
 

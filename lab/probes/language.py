@@ -6,8 +6,6 @@ chose differently each year: `CONVENTIONS`. A pair is right where the good sente
 are wrong and counted as ties: with "larger or equal", as in these evaluations, a constant model is always right.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from math import e, log

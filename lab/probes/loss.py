@@ -3,8 +3,6 @@
 A measure is a function from a model to a number; from a model with a run axis to (R,). R runs, N examples.
 """
 
-from __future__ import annotations
-
 import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass

@@ -2,8 +2,6 @@
 networks with it, which show what functions an architecture prefers before any training (simplicity paper, Appendix B).
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass
 

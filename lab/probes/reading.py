@@ -1,7 +1,5 @@
 """Reading a model: in evaluation mode, without gradients, with nothing of it changed afterwards; and padded tokens."""
 
-from __future__ import annotations
-
 import functools
 import inspect
 from collections import deque

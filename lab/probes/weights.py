@@ -4,8 +4,6 @@ P is the number of weights, R the number of models side by side. Weights are the
 where none does, all are, but for the values of splines.
 """
 
-from __future__ import annotations
-
 import copy
 from collections.abc import Mapping
 from typing import NamedTuple

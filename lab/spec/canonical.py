@@ -1,7 +1,5 @@
 """Canonical JSON of a spec, and its key: the name of a run or search in a store."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 from dataclasses import fields, is_dataclass

@@ -1,7 +1,5 @@
 """Recipes: how weights are trained."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, Self, cast
 

@@ -1,7 +1,5 @@
 """Runs: a task, a model, a recipe and a seed; fine-tuning of one; and the searches that a spec needs."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any
 

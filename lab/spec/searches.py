@@ -1,7 +1,5 @@
 """Searches, each of which finds one non-linearity or several."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import dataclass, field
 from typing import Any, ClassVar

@@ -1,7 +1,5 @@
 """The state of a fleet in training, in a file named by the keys of its runs: a digest, then tensors with the specs."""
 
-from __future__ import annotations
-
 import hashlib
 import json
 from collections.abc import Sequence

@@ -1,7 +1,5 @@
 """What lies in the folders of a store: results, states, what killed processes have left, and what is foreign."""
 
-from __future__ import annotations
-
 import shutil
 import tempfile
 from collections.abc import Iterator

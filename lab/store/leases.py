@@ -13,8 +13,6 @@ Leases save work and decide nothing: results are whole without them, and two pro
 same. So whoever cannot have one, on a full disk or a system without locks, trains without.
 """
 
-from __future__ import annotations
-
 import json
 import os
 import random

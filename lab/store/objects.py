@@ -8,8 +8,6 @@ under names with their digests, and `done.json` last, on the condition that ther
 and the first one's result stays. What is written in place of something (states, pulses of leases) is one object.
 """
 
-from __future__ import annotations
-
 import sys
 import time
 from collections.abc import Iterator

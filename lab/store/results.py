@@ -1,7 +1,5 @@
 """A result on disk: a folder of four files, whole or damaged; and what looks like one and is none of this lab's."""
 
-from __future__ import annotations
-
 import errno
 import hashlib
 import io

@@ -1,7 +1,5 @@
 """Fleets of perceptrons: averaged weights, the best evaluation kept, early stopping (simplicity paper, App. E.1)."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager

@@ -7,8 +7,6 @@ is the one whose functions are best in networks trained from scratch. The gradie
 the weights before it, so that the memory is that of one step, whatever t is.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from functools import singledispatch
 from typing import Any, NamedTuple, cast

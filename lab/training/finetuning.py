@@ -6,8 +6,6 @@ tanh and a linear map. BabyLM's evaluation of 2025 reads the first token by defa
 give every sentence one answer: here none does.
 """
 
-from __future__ import annotations
-
 import copy
 import math
 from collections.abc import Sequence

@@ -5,8 +5,6 @@ and warm-up; with `ConstantRate` in rate and prefactor (`lab.training.descent_fl
 also in the task, where its examples have one shape.
 """
 
-from __future__ import annotations
-
 import os
 import sys
 from collections.abc import Callable, Iterator, Sequence

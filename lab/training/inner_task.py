@@ -3,8 +3,6 @@
 A kind of task that episodes can search on implements `inner_task`, `check_task` and `most_rows`.
 """
 
-from __future__ import annotations
-
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from functools import singledispatch

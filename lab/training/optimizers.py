@@ -1,7 +1,5 @@
 """How weights are trained: learning-rate schedules, steps of gradient descent, the optimizers of fleets."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass

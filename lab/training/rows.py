@@ -1,7 +1,5 @@
 """Data of tables for R runs: batches of rows, and the evaluation."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """Batches: which examples each run sees at each step, as a function of the run's seed and the step alone."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any

@@ -1,7 +1,5 @@
 """Data of stream tasks, whose examples are made as they are needed: batches, dropout, and the evaluation."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import groupby

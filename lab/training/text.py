@@ -5,8 +5,6 @@ RoBERTa 15 % of the tokens of a window are chosen at each step; of them 80 % are
 10 % stay. The activations paper gives none of these numbers.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from math import log

@@ -6,8 +6,6 @@ loss on that model's own batch of `train`, the shared knots follow the sum over 
 function for several tasks at once, `TableSearch` the functions of perceptrons on a table.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, cast
 

@@ -1,7 +1,5 @@
 """CompatibilityExplorer: click a cell of Figure 5 or 11, and see the learning curves behind it."""
 
-from __future__ import annotations
-
 from math import isfinite
 from typing import Any
 

@@ -1,7 +1,5 @@
 """EditingExplorer: change a non-linearity by hand, and see at once what a network makes of it."""
 
-from __future__ import annotations
-
 import functools
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple

@@ -1,7 +1,5 @@
 """What `lab.explore` can show: kinds of things in words, with the explorer of each. The first that fits is taken."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass, is_dataclass
 from typing import Any

@@ -4,8 +4,6 @@ A callback of a widget runs on another thread than the cells (JupyterLab ≥ 4.4
 one and where an exception would vanish. So every callback goes through `safely`.
 """
 
-from __future__ import annotations
-
 import html
 import re
 import threading

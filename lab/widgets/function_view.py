@@ -1,7 +1,5 @@
 """Functions in the page: looked at (FunctionView), pulled and drawn (CurveEditor), on their own page, in a race."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from functools import cache
 from typing import Any

@@ -1,7 +1,5 @@
 """GrokkingExplorer: train a network on a binary operation, and see when it answers pairs that it was not trained on."""
 
-from __future__ import annotations
-
 import time
 from functools import cache
 from typing import Any

@@ -1,7 +1,5 @@
 """LandscapeExplorer: two measures over one plane of weight space; click, and see the network that stands there."""
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Callable, Sequence
 from typing import Any

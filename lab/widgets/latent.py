@@ -1,7 +1,5 @@
 """LatentExplorer: the latent codes of a trained model as a map, what can be read from them, and the problems behind."""
 
-from __future__ import annotations
-
 import threading
 from collections.abc import Callable, Sequence
 from functools import partial

@@ -1,7 +1,5 @@
 """LogicExplorer: build a fuzzy logic function, and see what a trained model makes of its examples in context."""
 
-from __future__ import annotations
-
 import ipywidgets as widgets
 import numpy as np
 import torch

@@ -1,7 +1,5 @@
 """ModelExplorer, DataExplorer, ResultExplorer: one's own model on one's own data, these data, what a probe returned."""
 
-from __future__ import annotations
-
 import html
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass

@@ -1,7 +1,5 @@
 """What the page draws: its modules as text, views that follow their traits, Plotly's figures, and saved pages."""
 
-from __future__ import annotations
-
 import base64
 import json
 import re

@@ -4,8 +4,6 @@ Problems are fresh: those that are looked at have combinations (of rules, of ter
 with combinations that it saw are there for decoders to learn from, as in the figures.
 """
 
-from __future__ import annotations
-
 import html
 from functools import cached_property
 from typing import Any

@@ -1,7 +1,5 @@
 """SliceExplorer: what several models make of one plane of their input space, side by side."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from typing import Any

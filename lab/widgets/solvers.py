@@ -1,7 +1,5 @@
 """Trained models that can be asked about a problem: those that the lab's figures train, where the store has them."""
 
-from __future__ import annotations
-
 import html
 from collections.abc import Sequence
 

@@ -1,7 +1,5 @@
 """SplineExplorer: look at a learned non-linearity, at the inputs that it receives, at others next to it; or edit it."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from copy import deepcopy
 

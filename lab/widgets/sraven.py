@@ -1,7 +1,5 @@
 """SravenExplorer: solve SRAVEN problems by hand, against a trained model."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 

@@ -1,7 +1,5 @@
 """What the controls of an explorer are set to, as a small dictionary that JSON can hold, and back again."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from math import inf
 from typing import Any

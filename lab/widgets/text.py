@@ -1,7 +1,5 @@
 """TextExplorer: two language models read a text, token by token; PairsExplorer: pairs of sentences, one grammatical."""
 
-from __future__ import annotations
-
 from collections.abc import Iterable, Mapping, Sequence
 from math import isfinite
 from typing import Any

@@ -1,7 +1,5 @@
 """TrainingExplorer: train a small model live, with any non-linearity, and watch its seeds learn; or several models."""
 
-from __future__ import annotations
-
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field

@@ -5,8 +5,6 @@ is not in the text. `laptop` has a text that is shipped and models that train in
 runs the machinery.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from typing import Any
 

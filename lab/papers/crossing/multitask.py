@@ -3,8 +3,6 @@
 Models are trained as in figures of that paper.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import pandas as pd

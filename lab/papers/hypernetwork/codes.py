@@ -3,8 +3,6 @@
 Codes are those of the last token, a query, attending to itself (hypernetwork paper, Sections 3.2 and 4.4).
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np

@@ -3,8 +3,6 @@
 Figure A9 and Table A2. Nothing is trained: the counts are exact, the ambiguity is a Monte-Carlo estimate.
 """
 
-from __future__ import annotations
-
 from itertools import pairwise
 from typing import Any
 

@@ -3,8 +3,6 @@
 Figures 2B, 2D and A2 read runs that figure 2C trains: those with 32 tokens and 70 % of the functions held out.
 """
 
-from __future__ import annotations
-
 from functools import partial
 from typing import Any
 

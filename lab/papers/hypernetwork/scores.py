@@ -4,8 +4,6 @@ Tables have scores from 0 to 1, claims have them in percent. A seed is a split i
 that are not: runs of one seed make a pair.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 
 import pandas as pd

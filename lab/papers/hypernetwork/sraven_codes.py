@@ -3,8 +3,6 @@
 All entries read runs of Figure 4A, those with the most problems; Figure A7 the deepest of Figure 4B.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from functools import partial
 from typing import Any

@@ -2,8 +2,6 @@
 measure of each. Networks remember their weights on the way.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 

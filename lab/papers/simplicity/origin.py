@@ -1,7 +1,5 @@
 """Where the settings of the simplicity paper come from, and the search behind a run."""
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 

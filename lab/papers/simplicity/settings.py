@@ -7,8 +7,6 @@ their figures, where they have a figure. Others, as collages, have those of the 
 divided by their length, as everywhere; a table of one's own has those of MagicTelescope. Nothing is tuned for them.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any

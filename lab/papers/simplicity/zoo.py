@@ -1,7 +1,5 @@
 """What measures the zoo's functions that were learned for tables, operations and images: rows and runs with them."""
 
-from __future__ import annotations
-
 import pandas as pd
 
 from lab.nonlinearity.part import as_part

@@ -6,8 +6,6 @@ the number of steps of App. B. Where functions come from one search a task, inte
 with it, not of other searches. What is over tasks is over those that are learned.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterable
 from dataclasses import dataclass
 

@@ -1,7 +1,5 @@
 """Where the settings of the transformers paper come from."""
 
-from __future__ import annotations
-
 import functools
 import hashlib
 from collections.abc import Callable, Iterator, Mapping, Sequence

@@ -7,8 +7,6 @@ other tasks are reduced until all figures train on two cores, with rates chosen 
 or on every machine, and models that train in a minute of one core. `smoke` only runs the machinery.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any
 

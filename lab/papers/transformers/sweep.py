@@ -5,8 +5,6 @@ The baselines come first; a search, and the models trained with what it finds, h
 rate of the knots is one for all tasks, chosen on the tasks that train fastest (`SEARCHED`).
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from pathlib import Path
 

@@ -1,7 +1,5 @@
 """What measures the zoo's functions that were learned for sequences: rows and runs with them, and what they receive."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Training of the user's models: fleets, with their buffers, the search by two losses, and episodes."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cached_property

@@ -1,7 +1,5 @@
 """The user's function that makes models: its checks, the activations that are called, and the models of a seed."""
 
-from __future__ import annotations
-
 import hashlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress

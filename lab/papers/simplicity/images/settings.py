@@ -6,8 +6,6 @@ trains on the samples that the lab ships; `overnight` has the laptop's models, o
 data fetch mnist`), long enough for a baseline near the paper's, and longer searches; `smoke` only runs the machinery.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import product

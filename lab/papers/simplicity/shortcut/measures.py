@@ -6,8 +6,6 @@ sets that the lab ships, and larger, fewer steps; `overnight` has the same steps
 CIFAR-10 (`lab data` says how to get that of CIFAR-10); `smoke` only runs the machinery.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any

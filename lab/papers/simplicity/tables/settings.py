@@ -6,8 +6,6 @@ has the laptop's networks on ten of the sixteen tables (`lab data fetch credit`)
 the machinery.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from typing import Any
 

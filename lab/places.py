@@ -11,7 +11,7 @@ from lab.errors import LabError
 
 NAME = "lab-nonlinearities"  # of the distribution, and of the user's data folder
 PACKAGE = Path(__file__).parent
-CHECKOUT = PACKAGE.parent if (PACKAGE.parent / "pyproject.toml").is_file() else None
+CHECKOUT = PACKAGE.parent if (PACKAGE.parent / "data" / "zoo").is_dir() else None
 SHIPPED = CHECKOUT / "data" if CHECKOUT else PACKAGE / "shipped"  # with runs/ and searches/, as a store has them
 ZOO, RESULTS, SAMPLES = SHIPPED / "zoo", SHIPPED / "results", SHIPPED / "samples"
 NOTEBOOKS = (CHECKOUT or SHIPPED) / "notebooks"

@@ -130,8 +130,10 @@ def next_to_shipped(made: Figure) -> list[str]:
         here, there = both
         if here["reason"] or there["reason"]:
             said = "not measured " + ("here" if here["reason"] else "in the shipped results")
-        elif (here["effect"], here["low"], here["high"]) == (there["effect"], there["low"], there["high"]):
+        elif pd.Series(here)[["effect", "low", "high"]].equals(pd.Series(there)[["effect", "low", "high"]]):
             said = "the same numbers"
+        elif not all(isfinite(row["high"] - row["low"]) for row in both):
+            said = "without an interval nothing is said of the difference"
         else:
             overlap = here["low"] <= there["high"] and there["low"] <= here["high"]
             said = "the intervals overlap" if overlap else "the intervals do not overlap"

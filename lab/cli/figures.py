@@ -81,6 +81,8 @@ class Figure:
         out = writable(self.out or Path("out") / self.name / scale)
         # who names a scale wants it trained; of the best, what is shipped is drawn, as in Python and in notebooks
         device, cluster, best = self.device, self.cluster, self.scale == BEST
+        if self.compare and best:
+            raise ArgumentError("--compare trains, and --scale best does not; name a scale")
         if self.compare:
             self._draw_shipped(entry, scale, out / "shipped")
         made = figure(self.name, self.scale, device, self.seeds, self.force, shipped=best, tasks=tasks, cluster=cluster)
@@ -109,7 +111,7 @@ class Figure:
         shown = read(entry, scale)
         shown = replace(shown, caption=f"Shipped with the lab, not trained here.\n{shown.caption}")
         print(f"{entry.name}, the shipped results of scale {scale}:", *shown.write(out), sep="\n", flush=True)
-        print(f"Now it is trained from scratch ({entry.durations}).", flush=True)
+        print(f"Now it is trained here, but for runs that the store has ({entry.durations}).", flush=True)
 
     def _again(self) -> None:
         """Make the figure that a picture shows."""

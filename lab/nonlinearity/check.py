@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import contextlib
+import random
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import pandas as pd
 import torch
 from torch import Tensor, nn
@@ -53,7 +55,7 @@ class Law:
     def outcome(self, case: Case) -> Outcome:
         """What comes of it."""
         try:
-            with torch.enable_grad(), torch.random.fork_rng(devices=[]), warnings.catch_warnings():
+            with torch.enable_grad(), _random_numbers_kept(), warnings.catch_warnings():
                 warnings.simplefilter("ignore")  # of the user's code, at inputs that it may not like
                 return Outcome(self, True, self.test(case) or "")
         except NotAsked as why:
@@ -201,7 +203,7 @@ def _case(f: Any, shape: Sequence[int] | None) -> Case:
     with contextlib.suppress(NotAsked):  # what cannot be copied: a law says so
         called = case.copy()
     try:
-        with torch.no_grad(), torch.random.fork_rng(devices=[]), warnings.catch_warnings():
+        with torch.no_grad(), _random_numbers_kept(), warnings.catch_warnings():
             warnings.simplefilter("ignore")
             y = called(x.clone())
     except Exception as error:
@@ -216,6 +218,18 @@ def _case(f: Any, shape: Sequence[int] | None) -> Case:
     if not y.is_floating_point():
         raise ArgumentError(f"f gives {y.dtype}; give a function with values of floating point, as torch.sin")
     return case
+
+
+@contextlib.contextmanager
+def _random_numbers_kept() -> Iterator[None]:
+    """Leave the global generators of torch, numpy and Python as they were, whatever a function draws."""
+    numbers, state = random.getstate(), np.random.get_state()  # noqa: NPY002  what the function may touch
+    with torch.random.fork_rng():
+        try:
+            yield
+        finally:
+            random.setstate(numbers)
+            np.random.set_state(state)  # noqa: NPY002
 
 
 def _name(f: Callable) -> str:

@@ -135,7 +135,7 @@ def cost(case: Case) -> str:
     for _ in range(COST_ROUNDS):  # in turn, so that whatever else the machine does falls on both
         for f, times in seconds.items():
             start = time.perf_counter()
-            slope(f, x)
+            slope(f, x).sum().item()  # which waits for a GPU
             times.append(time.perf_counter() - start)
     mine, gelu = (float(np.median(times[2:])) for times in seconds.values())
     return f"{mine / gelu:.2g} × GELU, forward and backward of {x.numel():,} numbers"

@@ -83,18 +83,19 @@ def zoo_curves() -> tuple[dict[str, Spline], dict[str, str]]:
     >>> functions["transformers/memorize"].values.dim()
     1
     """
-    curves = {name: _curve(path, path.stat().st_mtime_ns) for name, path in zoo_files().items()}
-    functions = {name: phi for name, phi in curves.items() if isinstance(phi, Spline)}
-    return functions, {name: why for name, why in curves.items() if isinstance(why, str)}
+    functions, problems = {}, {}
+    for name, path in zoo_files().items():
+        try:
+            functions[name] = _curve(path, path.stat().st_mtime_ns)
+        except LabError as error:  # one bad file must not hide the others
+            problems[name] = str(error).removeprefix(f"{path} ")
+    return functions, problems
 
 
 @lru_cache(maxsize=512)
-def _curve(path: Path, written: int) -> Spline | str:
-    """A file's function of one variable, or why it is left out; read once as long as nobody writes it anew."""
-    try:
-        return check_finite(check_single(Spline.load(path), str(path)), str(path))
-    except LabError as error:  # one bad file must not hide the others
-        return str(error).removeprefix(f"{path} ")
+def _curve(path: Path, written: int) -> Spline:
+    """A file's function of one variable, read once as long as nobody writes it anew."""
+    return check_finite(check_single(Spline.load(path), str(path)), str(path))
 
 
 def left_out(problems: Mapping[str, str]) -> str:

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from types import MappingProxyType
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 import torch
@@ -24,7 +24,7 @@ TRAINING, VALIDATION = 0.7, 0.3  # of all rows of a table of the benchmark; of t
 MOST_TRAINING, MOST_OTHERS = 10_000, 50_000
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class TableSplit(Examples):
     """Rows of one split. Shared between callers: do not write into the tensors.
 
@@ -66,6 +66,11 @@ class TableTask(ABC):
         def classes(self) -> int: ...
         @property
         def loss_name(self) -> str: ...
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        if "judged" in cls.__dict__:
+            raise ArgumentError(f"{cls.__name__}.judged: a task's scores are called metric_signs now; rename it")
 
     @property
     def classification(self) -> bool:

@@ -79,6 +79,7 @@ def explorer_of(
         raise ArgumentError(NEEDLESS[name].format(value=shown(given[name]), given=called))
     if scale is not None:  # models to look into may be of a scale that not every figure has
         look_into = {SravenExplorer, LogicExplorer, LatentExplorer}.issuperset(kind.explorers)
+        look_into = look_into or kind.explorers is TASKS  # of a figure: the explorer of its task decides
         check_scale(scale, (*(SCALES if look_into else COMMON), BEST))
         given["scale"] = scale if look_into else training_scale(scale)
     return (kind.make or kind.explorers[0])(x, **given)

@@ -50,6 +50,7 @@ class SplineExplorer(Explorer):
         given = {GIVEN: phi} if isinstance(phi, Spline) else dict(phi) if isinstance(phi, Mapping) else {}
         functions, problems = zoo_curves()
         self._functions = given | functions | given  # those given come first
+        self._shared = functions.keys() - given.keys()  # with all explorers: the zoo's
         self._left_out = left_out(problems) if problems else ""
         if isinstance(phi, str) and phi not in functions:
             profile(zoo(phi))  # says which there are, or why this one cannot be shown
@@ -127,7 +128,8 @@ class SplineExplorer(Explorer):
         return self._received[name]
 
     def _spline(self, name: str) -> Spline:
-        return deepcopy(self._functions[name])  # all explorers have the same functions of the zoo
+        function = self._functions[name]
+        return deepcopy(function) if name in self._shared else function
 
     def _draw(self) -> None:
         """Another function, which the page has: how far one may zoom, its inputs, and what is said of it."""

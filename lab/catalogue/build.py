@@ -18,7 +18,7 @@ from lab.catalogue.figure import Figure, draw, settings
 from lab.catalogue.shipped import ShippedHistory, best_scale, copy_searches, read, shipped_histories, shipped_results
 from lab.cluster.connection import connected
 from lab.devices import choose_device, device_name
-from lab.errors import ArgumentError, check_whole, listed, shown
+from lab.errors import ArgumentError, check_type, check_whole, listed, shown
 from lab.papers.entry import Entry, Planned
 from lab.papers.tables import curves
 from lab.places import SHIPPED
@@ -93,6 +93,8 @@ def figure(
     table, facts, extras = measured(entry, meant, device, seeds, force, store, progress, cluster, join)
     if tasks is not None:
         facts["tasks"] = list(entry.tasks)  # of the entry's, where not all
+    if seeds is not None and seeds != entry.seeds[meant]:
+        facts["seeds_asked"] = seeds
     return draw(entry, meant, table, facts, extras)
 
 
@@ -101,7 +103,8 @@ def chosen(name: str, scale: str, tasks: Sequence[str] | None = None, store: Sto
     largest at which it is shipped or all of it is trained; laptop where there is none."""
     entry, store = registry.entry(name), as_store(store)
     if tasks is not None:
-        entry = entry.for_tasks([tasks] if isinstance(tasks, str) else tasks)
+        named = [tasks] if isinstance(tasks, str) else tasks
+        entry = entry.for_tasks(check_type("tasks", named, (list, tuple), "a list of names"))
     if check_scale(scale, (*entry.scales, BEST)) != BEST:
         return entry, scale
     best = best_scale(entry)

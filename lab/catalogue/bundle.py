@@ -5,9 +5,11 @@ the digest of every file. Unpacked, `results` is a folder for `lab scorecard --r
 """
 
 import json
+import lzma
 import re
 import tempfile
 import zipfile
+import zlib
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from hashlib import sha256
@@ -15,6 +17,7 @@ from importlib.metadata import requires
 from pathlib import Path, PurePosixPath
 
 from lab.catalogue import registry
+from lab.catalogue.build import check
 from lab.catalogue.figure import Figure
 from lab.catalogue.results import Results
 from lab.catalogue.shipped import read
@@ -22,12 +25,14 @@ from lab.errors import ArgumentError, LabError, check_path
 from lab.files import put
 from lab.places import NAME, SHIPPED
 from lab.plots.caption import counted
+from lab.scale import check_scale
 from lab.store import Store
 from lab.versions import version_of
 
 FORMAT = 1  # of the bundle; a lab reads those up to its own
 CRATE, MANIFEST, PINS = "ro-crate-metadata.json", "manifest-sha256.txt", "requirements.txt"
-UNREADABLE = (OSError, ValueError, KeyError, TypeError, NotImplementedError, RuntimeError)  # what a ZIP may raise
+DAMAGED = (OSError, EOFError, zlib.error, lzma.LZMAError, zipfile.BadZipFile)  # what a damaged ZIP may raise
+UNREADABLE = (*DAMAGED, ValueError, LookupError, TypeError, AttributeError, NotImplementedError, RuntimeError)
 MOST = 4 * 2**30  # bytes, unpacked
 TIME = (1980, 1, 1, 0, 0, 0)  # of all files in it: the same content gives the same bytes
 
@@ -37,9 +42,7 @@ def write(made: Figure, path: str | Path, store: Store | None = None) -> str:
 
     Raises ArgumentError for a path that is no ZIP's, LabError where it cannot be written.
     """
-    path = check_path("bundle", path)
-    if path.suffix != ".zip":
-        raise ArgumentError(f"bundle={path}: give the name of a ZIP file, as {path.name or 'figure'}.zip")
+    path = check_target(path)
     store = (store or Store()).lending(SHIPPED)
     with tempfile.TemporaryDirectory() as place:
         folder = Path(place)
@@ -69,6 +72,14 @@ def write(made: Figure, path: str | Path, store: Store | None = None) -> str:
         except OSError as error:
             raise LabError(f"cannot write {path}: {error.strerror or error}; name another file") from error
     return f"{path}: {made.name}, scale {made.scale}: {len(digests)} files; {here} of {len(keys)} runs and searches"
+
+
+def check_target(path: str | Path) -> Path:
+    """The path, if a bundle can be written there."""
+    path = check_path("bundle", path)
+    if path.suffix.lower() != ".zip" or path.is_dir():
+        raise ArgumentError(f"bundle={path}: give the name of a ZIP file, as {path.with_suffix('.zip')}")
+    return path
 
 
 def pins() -> str:
@@ -116,9 +127,15 @@ def unpacked(path: str | Path) -> Iterator[Path]:
                 archive.extractall(folder)
         except _Changed as error:
             raise LabError(f"{path} was changed or is damaged: {error}") from None
-        except (*UNREADABLE, zipfile.BadZipFile) as error:
+        except UNREADABLE as error:
             raise LabError(f"{path} cannot be read as a bundle ({' '.join(str(error).split())})") from error
-        yield Path(folder)
+        try:
+            yield Path(folder)
+        except LabError as error:
+            raise LabError(str(error).replace(f"{folder}/", f"{path}: ")) from error
+        except UNREADABLE as error:
+            said = f"{type(error).__name__}: {' '.join(str(error).split())}"
+            raise LabError(f"{path}: its results do not fit this lab ({said}); it is of another version") from error
 
 
 class _Changed(Exception):
@@ -144,17 +161,20 @@ def _check(archive: zipfile.ZipFile) -> None:
             raise ValueError(f"a file leads out of its folder: {name}")
         try:
             content = archive.read(name)
-        except (zipfile.BadZipFile, EOFError, OSError) as error:
+        except DAMAGED as error:
             raise _Changed(str(error)) from error
         if sha256(content).hexdigest() != digest:
             raise _Changed(f"{name} does not have its SHA-256")
 
 
 def _results(folder: Path) -> Results:
-    places = sorted(folder.glob("results/*/*/*/provenance.json"))
-    if len(places) != 1:
-        raise LabError(f"a bundle has the results of one figure; this one has {len(places)}")
-    return Results(places[0].parent)
+    (place,) = folder.glob("results/*/*/*/provenance.json")
+    here = Results(place.parent)
+    check(here.facts)
+    if f"{here.facts['entry']}/{here.facts['scale']}" != place.parent.relative_to(folder / "results").as_posix():
+        raise ValueError(f"provenance.json tells of {here.facts['entry']}, scale {here.facts['scale']}")
+    check_scale(here.facts["scale"], registry.entry(here.facts["entry"]).scales)
+    return here
 
 
 def open_figure(path: str | Path) -> Figure:

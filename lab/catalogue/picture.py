@@ -25,13 +25,16 @@ FIELDS = {"entry": str, "scale": str, "command": str, "lab": str, "seeds": int, 
 
 def note(facts: Mapping) -> dict:
     """What a picture carries of a figure's provenance, which names its tables' digests."""
-    versions, seeds = facts["versions"], facts["seeds"]
-    return {
+    versions, asked = facts["versions"], {name: facts[name] for name in ("tasks", "seeds_asked") if name in facts}
+    command = f"lab figure {facts['entry']} --scale {facts['scale']}"
+    command += f" --tasks {','.join(asked['tasks'])}" if "tasks" in asked else ""
+    command += f" --seeds {asked['seeds_asked']}" if "seeds_asked" in asked else ""
+    return asked | {
         "entry": facts["entry"],
         "scale": facts["scale"],
-        "command": f"lab figure {facts['entry']} --scale {facts['scale']}",
+        "command": command,
         "lab": versions.get("lab_commit", versions["lab"]),
-        "seeds": len(seeds),
+        "seeds": len(facts["seeds"]),
         "runs": runs_digest(facts),
         "tables": facts["tables"],
     }
@@ -95,7 +98,11 @@ def read(path: str | Path) -> tuple[dict, bool]:
         stated = {} if text is None else json.loads(text)
         seal = stated.pop(SEAL, None)
         known = all(isinstance(stated.get(name), kind) for name, kind in FIELDS.items())
-    except (OSError, ValueError, AttributeError, TypeError) as error:
+        tasks, seeds = stated.get("tasks", []), stated.get("seeds_asked", 1)
+        known = known and isinstance(tasks, list) and isinstance(seeds, int)
+        texts = (stated[name] for name, kind in FIELDS.items() if known and kind is str)
+        known = known and all(isinstance(text, str) and text.isprintable() for text in (*texts, *tasks))
+    except (OSError, ValueError, AttributeError, TypeError, RecursionError) as error:
         raise LabError(f"{path} cannot be read as a picture of the lab ({' '.join(str(error).split())})") from error
     if not known:
         raise LabError(f"{path} has no note of where it is from; programs that save a picture anew leave it out")

@@ -51,7 +51,7 @@ class Results:
         try:
             facts = json.loads(path.read_bytes())
             seal = facts.pop(SEAL, None)
-        except (OSError, ValueError, AttributeError, TypeError) as error:
+        except (OSError, ValueError, AttributeError, TypeError, RecursionError) as error:
             raise self._unreadable(path, error) from error
         if seal is not None and seal != checksum(facts):
             raise LabError(f"{path} is damaged or was edited: it does not have its own SHA-256; {self._again}")

@@ -14,6 +14,8 @@ from lab.errors import LabError
 from lab.scale import check_scale
 from lab.store import Store
 
+OF_SOME = ("tasks", "seeds_asked")  # what a note has where not all of a figure was asked for
+
 
 def verify(path: str | Path) -> tuple[bool, str]:
     """Whether a picture shows the numbers that the lab gives here, and a line that says it.
@@ -25,17 +27,19 @@ def verify(path: str | Path) -> tuple[bool, str]:
     of = f"{stated['entry']}, scale {stated['scale']}"
     if not whole:
         return False, f"{path} was changed after the lab drew it; its note says {of}"
-    entry, scale = registry.entry(stated["entry"]), stated["scale"]
+    entry, scale, tasks, seeds = registry.entry(stated["entry"]), stated["scale"], *map(stated.get, OF_SOME)
     check_scale(scale, entry.scales)
-    here = shipped_results(entry.name, scale)
-    if here and not trained(entry, scale, Store()):
+    here, of_these = shipped_results(entry.name, scale), entry.for_tasks(tasks) if tasks else entry
+    stored = all(Store().has(spec) for _, spec in of_these.plan(scale, seeds or entry.seeds[scale]))
+    of_all = here and not seeds and here.facts.get("tasks") == tasks
+    if of_all and not trained(entry, scale, Store()):
         facts, tables, now = here.facts, {name: here.table(name) for name in here.names}, here.digests()
-    elif all(Store().has(spec) for _, spec in entry.plan(scale, entry.seeds[scale])):
-        made = figure(entry.name, scale, shipped=False, progress=False)
+    elif stored or here.has_all(of_these) and not seeds:
+        made = figure(entry.name, scale, seeds=seeds, shipped=not stored, progress=False, tasks=tasks)
         facts, tables = made.provenance, {"table": made.table, **made.extras}
         now = digests(contents(tables))
     else:
-        raise LabError(f"{of}: there are no results here to compare with; {stated['command']} makes them")
+        raise LabError(f"{path}: {of}: there are no results here to compare with; `lab figure {path}` makes them")
     if now == stated["tables"]:
         return True, f"{path}: {of}: the same numbers"
     if runs_digest(facts) != stated["runs"]:

@@ -70,7 +70,10 @@ class Figure:
         """Make it and print what was written."""
         from lab.catalogue.registry import check_name
 
-        if (kind := Path(self.name).suffix) in (".png", ".svg", ".zip"):
+        if (kind := Path(self.name).suffix.lower()) in (".png", ".svg", ".zip"):
+            asked = replace(self, name="", out=None, device="auto" if kind != ".zip" else self.device)
+            if asked != Figure(""):
+                raise ArgumentError(f"{self.name} says itself which figure it is, of which runs; give --out alone")
             return self._unpack() if kind == ".zip" else self._again()
         check_name(self.name)  # before what draws figures is imported, which takes seconds
         from lab.catalogue.build import chosen, figure, is_read
@@ -116,11 +119,14 @@ class Figure:
     def _again(self) -> None:
         """Make the figure that a picture shows."""
         from lab.catalogue.picture import read
+        from lab.catalogue.registry import check_name
 
-        stated, _ = read(self.name)
+        stated, whole = read(self.name)
         shows = f"{stated['entry']}, scale {stated['scale']}, of lab {stated['lab'][:12]}"
+        shows += "" if whole else "; it was changed after the lab drew it"
         print(f"{self.name} shows {shows}", file=sys.stderr)
-        replace(self, name=stated["entry"], scale=stated["scale"]).run()
+        name, tasks = check_name(stated["entry"]), ",".join(stated.get("tasks", ()))
+        replace(self, name=name, scale=stated["scale"], tasks=tasks, seeds=stated.get("seeds_asked")).run()
 
 
 def _write(made: Any, folder: Path) -> None:
@@ -147,8 +153,9 @@ class Bundle:
 
         check_name(self.name)
         from lab.catalogue.build import figure
-        from lab.catalogue.bundle import write
+        from lab.catalogue.bundle import check_target, write
 
+        check_target(self.out)  # before anything is trained
         print(write(figure(self.name, self.scale), self.out))
 
 
@@ -164,10 +171,18 @@ class Verify:
         """Print a line for each."""
         from lab.catalogue import bundle, verify
 
-        lines = [(bundle if path.suffix == ".zip" else verify).verify(path) for path in self.files]
-        print("\n".join(said for _, said in lines))
-        if wrong := sum(not same for same, _ in lines):
-            raise LabError(f"{wrong} of {len(lines)} files are not what the lab writes here")
+        if not self.files:
+            raise ArgumentError("name the pictures and bundles to verify")
+        wrong = 0
+        for path in self.files:
+            try:
+                same, said = (bundle if path.suffix.lower() == ".zip" else verify).verify(path)
+            except LabError as error:
+                same, said = False, str(error) if str(path) in str(error) else f"{path}: {error}"
+            wrong += not same
+            print(said)
+        if wrong:
+            raise LabError(f"{wrong} of {len(self.files)} files are not what the lab writes here")
 
 
 @dataclass(frozen=True)

@@ -113,11 +113,22 @@ def _of_lab_model(model: Any, inputs: Any, part: slice, run: int, normalized: bo
 def _asked(model: Any, inputs: Tensor, normalized: bool) -> list[Tensor]:
     """What the model's own method gives, which may know normalized scores alone."""
     accepted = inspect.signature(model.attention_scores).parameters.values()
+    name = type(model).__name__
     if any(one.name == "normalized" or one.kind is one.VAR_KEYWORD for one in accepted):
-        return model.attention_scores(inputs, normalized=normalized)
-    if not normalized:
-        raise ArgumentError(f"{type(model).__name__} tells no scores before normalization; leave normalized at True")
-    return model.attention_scores(inputs)
+        layers = model.attention_scores(inputs, normalized=normalized)
+    elif not normalized:
+        raise ArgumentError(f"{name} tells no scores before normalization; leave normalized at True")
+    else:
+        layers = model.attention_scores(inputs)
+    front = (inputs.shape[0],) if runs_of(model) is None else inputs.shape[:2]  # examples, after runs if there are any
+    if not isinstance(layers, (list, tuple)) or not layers:
+        raise ArgumentError(f"{name}.attention_scores gives {described(layers)}; give a list of scores, one a layer")
+    for scores in layers:
+        fits = isinstance(scores, Tensor) and scores.is_floating_point() and scores.ndim == len(front) + 3
+        if not fits or tuple(scores.shape[: len(front)]) != tuple(front):
+            said = f"{name}.attention_scores gives {described(scores)} for {front[-1]} examples"
+            raise ArgumentError(f"{said}; give tensors of real numbers, (examples, heads, query, key)")
+    return list(layers)
 
 
 def _of_hugging_face_model(model: nn.Module, inputs: Any, part: slice) -> list[Tensor]:

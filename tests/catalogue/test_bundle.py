@@ -2,12 +2,15 @@
 
 import json
 import zipfile
+from hashlib import sha256
 
+import numpy as np
 import pytest
 
 from lab.catalogue import bundle
 from lab.catalogue.build import figure
 from lab.catalogue.bundle import CRATE, MANIFEST, manifest, open_figure, verify, write
+from lab.catalogue.results import sealed
 from lab.cli import main
 from lab.errors import ArgumentError, LabError
 
@@ -89,8 +92,6 @@ def test_a_file_that_was_changed_is_named(packed, tmp_path, where):
 
 
 def test_checksums_that_were_made_anew_do_not_hide_a_change(packed, tmp_path):
-    from hashlib import sha256
-
     content = files(packed[1])
     name = f"results/{NAME}/smoke/table.csv"
     content[name] = content[name].replace(b"0.", b"1.", 1)
@@ -137,3 +138,59 @@ def test_a_bundle_cut_short_is_said(packed, tmp_path):
         (tmp_path / "a.zip").write_bytes(content[:size])
         with pytest.raises(LabError, match=r"a\.zip"):
             verify(tmp_path / "a.zip")
+
+
+def resealed(path, content):
+    """The bundle with checksums that fit."""
+    rest = {name: data for name, data in content.items() if name != MANIFEST}
+    return pack(path, rest | {MANIFEST: manifest({name: sha256(data).hexdigest() for name, data in rest.items()})})
+
+
+def test_damage_anywhere_is_said_in_a_line(packed, tmp_path):
+    content, random = packed[1].read_bytes(), np.random.default_rng(0)
+    for place in random.integers(len(content), size=60):
+        flipped = bytearray(content)
+        flipped[place] ^= 1 << int(random.integers(8))
+        (tmp_path / "a.zip").write_bytes(flipped)
+        try:
+            same, said = verify(tmp_path / "a.zip")
+            assert same, said  # in what the archive says of itself, as a time
+        except LabError as error:
+            assert "\n" not in str(error) and str(tmp_path / "a.zip") in str(error)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda facts: facts.pop("runs"),
+        lambda facts: facts.update(scale="huge"),
+        lambda facts: facts.update(entry="mine/fig1"),
+        lambda facts: facts.update(seeds=3),
+        lambda facts: facts.update(tables=3),
+        lambda facts: facts.clear(),
+    ],
+)
+def test_results_of_another_version_are_named(packed, tmp_path, change):
+    content = files(packed[1])
+    name = f"results/{NAME}/smoke/provenance.json"
+    facts = json.loads(content[name])
+    facts.pop("sha256")
+    change(facts)
+    path = resealed(tmp_path / "a.zip", content | {name: sealed(facts)})
+    for use in (verify, open_figure):
+        with pytest.raises(LabError, match=r"a\.zip") as caught:
+            use(path)
+        assert "/tmp/tmp" not in str(caught.value) and "\n" not in str(caught.value)
+
+
+def test_a_plot_that_is_none_is_named(packed, tmp_path):
+    content = files(packed[1])
+    for data in (b"{}", b"text"):
+        with pytest.raises(LabError, match="do not fit this lab"):
+            verify(resealed(tmp_path / "a.zip", content | {f"results/{NAME}/smoke/figure.json": data}))
+
+
+def test_the_name_of_the_file_is_checked_before_anything_is_made(capsys):
+    with pytest.raises(SystemExit):
+        main(["bundle", "simplicity/fig11", "out.tar", "--scale", "paper"])  # whose runs take days
+    assert "give the name of a ZIP file, as out.zip" in capsys.readouterr().err

@@ -10,6 +10,7 @@ import pandas as pd
 import pytest
 
 from lab.catalogue import picture
+from lab.catalogue.build import figure
 from lab.catalogue.picture import HEAD, note, read, split, with_note
 from lab.catalogue.results import Results, digests, sealed
 from lab.catalogue.verify import differing, verify
@@ -150,9 +151,57 @@ def test_a_missing_picture_and_a_note_that_is_no_note(tmp_path, capsys):
     for arguments in (["verify", "nowhere.png"], ["figure", "nowhere.png"]):
         with pytest.raises(SystemExit) as caught:
             main(arguments)
-        assert caught.value.code == 1 and "cannot be read as a picture" in capsys.readouterr().err
+        assert caught.value.code == 1 and "cannot be read as a picture" in "".join(capsys.readouterr())
     path = tmp_path / "a.svg"
     for said in (b"[1]", b"{}", b"{", b'{"entry": 3}', b'{"entry": "a", "tables": 3}'):
         path.write_bytes(SVG.replace(b"<text>", picture.NOTE.pattern.replace(b"(.*?)", said) + b"<text>"))
         with pytest.raises(LabError, match="no note|cannot be read"):
             read(path)
+
+
+@pytest.mark.parametrize("options", [{"seeds": 3}, {"tasks": ["memorize"]}])
+def test_a_picture_of_some_seeds_or_tasks_is_held_to_these(tmp_path, monkeypatch, options):
+    monkeypatch.setenv("LAB_STORE", str(tmp_path / "store"))
+    monkeypatch.setattr("lab.catalogue.figure.export.images", lambda _: {"svg": SVG})
+    made = figure("transformers/fig10", "smoke", progress=False, **({"tasks": ["memorize"]} | options))
+    path = tmp_path / "figure.svg"
+    made.write(tmp_path)
+    stated, _ = read(path)
+    assert stated["command"].endswith("--tasks memorize" + (" --seeds 3" if "seeds" in options else ""))
+    assert verify(path)[0], verify(path)[1]
+    monkeypatch.setenv("LAB_STORE", str(tmp_path / "other"))
+    with pytest.raises(LabError, match="no results here to compare with"):
+        verify(path)
+
+
+def test_a_note_that_names_itself_or_has_control_characters_is_refused(tmp_path, capsys):
+    stated = read(RESULTS / NAME / SCALE / "figure.png")[0]
+    path = tmp_path / "loop.svg"
+    path.write_bytes(with_note(SVG, stated | {"entry": str(path)}))
+    with pytest.raises(SystemExit):
+        main(["figure", str(path)])
+    assert "unknown figure" in capsys.readouterr().err
+    path.write_bytes(with_note(SVG, stated | {"scale": "\x1b[31m"}))
+    with pytest.raises(LabError, match="no note"):
+        read(path)
+    path.write_bytes(SVG.replace(b"<text>", b'<metadata id="lab-figure">' + b"[" * 100_000 + b"</metadata><text>"))
+    with pytest.raises(LabError, match="cannot be read as a picture"):
+        read(path)
+
+
+def test_every_file_is_verified_and_none_is_an_error(png, tmp_path, capsys):
+    with pytest.raises(SystemExit) as caught:
+        main(["verify"])
+    assert caught.value.code == 2
+    capsys.readouterr()
+    with pytest.raises(SystemExit) as caught:
+        main(["verify", "nowhere.png", str(png)])
+    said = capsys.readouterr()
+    assert caught.value.code == 1 and "nowhere.png cannot be read" in said.out and "the same numbers" in said.out
+    assert "1 of 2 files are not what the lab writes here" in said.err
+
+
+def test_a_picture_says_itself_what_is_drawn(png, capsys):
+    with pytest.raises(SystemExit) as caught:
+        main(["figure", str(png), "--seeds", "3"])
+    assert caught.value.code == 2 and "give --out alone" in capsys.readouterr().err

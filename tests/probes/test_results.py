@@ -42,3 +42,22 @@ def test_targets_that_look_like_classes_and_are_taken_as_values_are_said():
         probes.Loss(x, torch.tensor([0.0, 1.0, 1.0, 0.0]))
     probes.Loss(x, torch.tensor([0, 1, 1, 0]))(model)  # no warning
     probes.Loss(x, torch.tensor([0.0, 1.0, 0.5, 0.0]))(model)
+
+
+@pytest.mark.parametrize(
+    "scores",
+    [
+        torch.rand(6, 2, 5, 5),
+        None,
+        [],
+        {"0": torch.rand(6, 2, 5, 5)},
+        [torch.rand(6, 5, 5)],
+        [torch.rand(1, 2, 5, 5)],
+        [torch.ones(6, 2, 5, 5, dtype=torch.int64)],
+    ],
+)
+def test_scores_of_another_form_are_refused(scores):
+    model = Own()
+    model.attention_scores = lambda inputs: scores
+    with pytest.raises(lab.ArgumentError, match="attention_scores gives"):
+        probes.latent_codes(model, torch.zeros(6, 5, 3))

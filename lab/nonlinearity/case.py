@@ -48,9 +48,10 @@ class Case:
 
     def x(self, dtype: torch.dtype | None = None) -> Tensor:
         """Inputs without whole numbers among them: from -4 to 4, or a little beyond a range that the function has."""
-        low, high = ends(self.given) or (-3.7, 3.7)
-        points = torch.linspace(low - 0.017 * (high - low), high + 0.013 * (high - low), prod(self.shape or SHAPE))
-        return self._on_device(points.double().view(self.shape or SHAPE), dtype)
+        (low, high), shape = ends(self.given) or (-3.7, 3.7), SHAPE if self.shape is None else self.shape
+        points = torch.linspace(low - 0.017 * (high - low), high + 0.013 * (high - low), max(4, prod(shape)))
+        points = points[-max(2, prod(shape)) :][: prod(shape)]  # a single number is none of the ends, in a tail
+        return self._on_device(points.double().view(shape), dtype)
 
     def of(self, numbers: Sequence[float], dtype: torch.dtype) -> Tensor:
         """These numbers, over and over where the function takes one shape."""

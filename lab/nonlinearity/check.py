@@ -11,7 +11,6 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import pandas as pd
 import torch
 from torch import Tensor, nn
 
@@ -22,6 +21,7 @@ from lab.nonlinearity.case import LAWS, SHAPE, Broken, Case, NotAsked, Test
 from lab.nonlinearity.part import as_module
 
 if TYPE_CHECKING:
+    import pandas as pd
     import plotly.graph_objects as go
 
 SLOW = ("compiles",)  # laws that are only asked for with slow=True
@@ -55,7 +55,7 @@ class Law:
     def outcome(self, case: Case) -> Outcome:
         """What comes of it."""
         try:
-            with torch.enable_grad(), _random_numbers_kept(), warnings.catch_warnings():
+            with _global_state_kept(), torch.enable_grad(), warnings.catch_warnings():
                 warnings.simplefilter("ignore")  # of the user's code, at inputs that it may not like
                 return Outcome(self, True, self.test(case) or "")
         except NotAsked as why:
@@ -103,6 +103,8 @@ class Checked:
     @property
     def table(self) -> pd.DataFrame:
         """One row a law: law, reason, passed (missing where it does not apply), detail."""
+        import pandas as pd  # functions alone do without it
+
         rows = [(one.law.name, one.law.reason, one.passed, one.said) for one in self.outcomes]
         return pd.DataFrame(rows, columns=["law", "reason", "passed", "detail"]).astype({"passed": "boolean"})
 
@@ -195,6 +197,11 @@ def _case(f: Any, shape: Sequence[int] | None) -> Case:
     """The function with its inputs; ArgumentError where it does not take them, or gives something else."""
     if isinstance(f, (str, type)) or not callable(f):
         f = as_module(f, "f")
+    for name, tensor in [*f.named_parameters(), *f.named_buffers()] if isinstance(f, nn.Module) else []:
+        if nn.parameter.is_lazy(tensor):
+            raise ArgumentError(f"f's {name} has no shape before its first call: call f with an input, then check it")
+        if tensor.is_meta:
+            raise ArgumentError(f"f's {name} has no numbers (device='meta'): load f on the CPU or a GPU, then check it")
     sizes = None
     if shape is not None:
         sizes = tuple(check_whole("shape", size) for size in check_type("shape", shape, (tuple, list), "(8, 16)"))
@@ -203,7 +210,7 @@ def _case(f: Any, shape: Sequence[int] | None) -> Case:
     with contextlib.suppress(NotAsked):  # what cannot be copied: a law says so
         called = case.copy()
     try:
-        with torch.no_grad(), _random_numbers_kept(), warnings.catch_warnings():
+        with _global_state_kept(), torch.no_grad(), warnings.catch_warnings():
             warnings.simplefilter("ignore")
             y = called(x.clone())
     except Exception as error:
@@ -221,15 +228,18 @@ def _case(f: Any, shape: Sequence[int] | None) -> Case:
 
 
 @contextlib.contextmanager
-def _random_numbers_kept() -> Iterator[None]:
-    """Leave the global generators of torch, numpy and Python as they were, whatever a function draws."""
+def _global_state_kept() -> Iterator[None]:
+    """Leave the global generators of torch, numpy and Python, and torch's default type, as they were, whatever a
+    function does to them. Gradients can be taken inside, also under torch.inference_mode."""
     numbers, state = random.getstate(), np.random.get_state()  # noqa: NPY002  what the function may touch
-    with torch.random.fork_rng():
+    dtype = torch.get_default_dtype()
+    with torch.random.fork_rng(), torch.inference_mode(False):
         try:
             yield
         finally:
             random.setstate(numbers)
             np.random.set_state(state)  # noqa: NPY002
+            torch.set_default_dtype(dtype)
 
 
 def _name(f: Callable) -> str:

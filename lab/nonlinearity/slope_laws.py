@@ -8,6 +8,7 @@ from torch import Tensor, nn
 from torch.autograd import gradcheck, gradgradcheck
 
 from lab.nonlinearity.case import (
+    STEP,
     TINY,
     Broken,
     Case,
@@ -24,6 +25,7 @@ from lab.nonlinearity.case import (
 )
 
 KINKS = (-6, -3, -2, -1, -0.5, 0, 0.5, 1, 2, 3, 6)  # where functions of torch have theirs
+FAR = (7.9, 15.1, 40.3)  # beyond which no slope is compared
 LARGE = (10.0, 100.0, 1e3, 1e4, 1e8)
 STEEP = 1e4  # a difference over a step beyond this is a jump
 MOST_PARAMETERS = 2000  # whose derivatives are checked
@@ -44,6 +46,26 @@ def first_derivative(case: Case) -> None:
     if not gradcheck(lambda x: value(f, x), (x,), raise_exception=False, check_undefined_grad=False):
         agree(slope(f, x), sum(sides(f, x, TINY)) / 2, "slopes by autograd and by differences", 1e-4)  # type: ignore[arg-type]
         raise Broken("torch.autograd.gradcheck fails")
+
+
+@law
+def first_derivative_far_out(case: Case) -> None:
+    """The gradient is the function's own at larger inputs, too: it is not cut to 0 there."""
+    f, x = case.copy(torch.float64), case.of([sign * size for size in FAR for sign in (-1, 1)], torch.float64)
+    there, (left, right) = slope(f, x), sides(f, x, STEP)
+    room = 1e-4 * (1 + left.abs() + right.abs()) + 1e-9 * value(f, x).abs()
+    smooth = (left - right).abs() <= room  # no kink, and finite
+    wrong = smooth & ~((there - (left + right) / 2).abs() <= room)
+    demand(not wrong.any(), f"slopes by autograd and by differences are others at x = {shown_at(x, wrong)}")
+
+
+@law
+def slopes_in_float32_and_bfloat16(case: Case) -> None:
+    """Models train in these types: gradients are those of float64 up to rounding."""
+    for dtype in (torch.float32, torch.bfloat16):
+        x, words = case.x(dtype), str(dtype).removeprefix("torch.")
+        exact = slope(case.copy(torch.float64), x.double())
+        agree(slope(case.copy(dtype), x), exact, f"slopes in {words} and in float64")
 
 
 @law
@@ -131,6 +153,10 @@ def cost(case: Case) -> str:
     x = case.x()
     if x.dim() > 1 or case.shape is None:
         x = x.expand(-(-COST_NUMBERS // x.numel()), *x.shape).flatten(0, 1).contiguous()
+    try:
+        slope(case.copy(), x)
+    except Exception as error:  # the user's code may raise anything
+        raise NotAsked(f"no gradient for {x.numel():,} numbers, which the time is taken with") from error
     seconds = {f: list[float]() for f in (case.copy(), nn.GELU())}
     for _ in range(COST_ROUNDS):  # in turn, so that whatever else the machine does falls on both
         for f, times in seconds.items():

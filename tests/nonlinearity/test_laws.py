@@ -62,6 +62,21 @@ class Once(torch.autograd.Function):
         return grad * (3 * x.detach().square() + x - x.detach())
 
 
+class Changed(torch.autograd.Function):
+    """x tanh x, with a gradient that something is done to: change(x, gradient)."""
+
+    @staticmethod
+    def forward(ctx, x, change):
+        ctx.save_for_backward(x)
+        ctx.change = change
+        return x * x.tanh()
+
+    @staticmethod
+    def backward(ctx, grad):
+        x = ctx.saved_tensors[0]
+        return grad * ctx.change(x, x.tanh() + x * (1 - x.tanh().square())), None
+
+
 class Module(nn.Module):
     """A module with one parameter that computes what it is given."""
 
@@ -109,6 +124,20 @@ def numpy_drawn(x):
     return x * 1.0
 
 
+def python_drawn(x):
+    random.random()
+    return x * 1.0
+
+
+def retyped(x):
+    torch.set_default_dtype(torch.float64)
+    return x * 1.0
+
+
+def doubled_in(*dtypes):
+    return lambda x: Changed.apply(x, lambda x, slope: slope * (1 + (x.dtype in dtypes)))
+
+
 def overwritten(x):
     return x.relu_()
 
@@ -121,6 +150,7 @@ def thawed(self, x):
 BROKEN = {
     "the same at each call": lambda x: x + 0.1 * torch.randn_like(x),
     "no global random numbers": drawn,
+    "the default type stays": retyped,
     "alike in training and evaluation": nn.RReLU(),
     "input stays": overwritten,
     "state stays": Module(counted),
@@ -137,6 +167,8 @@ BROKEN = {
     "stays on the device": lambda x: x * torch.linspace(1, 1, 5) if x.dim() > 1 else x * 1.0,
     "gradient reaches the input": lambda x: (x > 0).to(x.dtype),
     "first derivative": Wrong.apply,
+    "first derivative far out": lambda x: Changed.apply(x, lambda x, slope: slope * (x.abs() <= 7)),
+    "slopes in float32 and bfloat16": doubled_in(torch.float32, torch.bfloat16),
     "second derivative": Once.apply,
     "a slope at a kink": lambda x: x.abs().sqrt(),
     "no NaN slope far out": lambda x: torch.where(x > 0, x, x.exp() - 1),
@@ -152,6 +184,24 @@ BROKEN = {
     "gradient reaches what learns": Module(lambda self, x: self.weight.detach() * x),
     "derivative by what learns": Module(lambda self, x: Wrong.apply(self.weight) * x),
     "declared range": Module(lambda self, x: torch.where(x.abs() < 1, x, 9.0), low=-1.0, high=1.0),
+}
+
+
+ALSO_BROKEN = [
+    ("no global random numbers", python_drawn, None),
+    ("slopes in float32 and bfloat16", doubled_in(torch.float32), None),
+    ("slopes in float32 and bfloat16", doubled_in(torch.bfloat16), None),
+    ("float32 near float64", lambda x: (1 + x.exp()).log(), None),
+    ("float32 near float64", lambda x: x.cosh().log(), None),
+    ("a view", lambda x: x.as_strided(x.shape, x.stride(), 0) * 1.0, None),
+    ("any batch", lambda x: x * torch.arange(1.0, 1 + len(x)).to(x)[:, None], SHAPE),
+]
+
+SOUND = {
+    "1/(1+x²)": lambda x: 1 / (1 + x.square()),
+    "1/(1+|x|)": lambda x: 1 / (1 + x.abs()),
+    "rsqrt": lambda x: (1 + x.abs()).rsqrt(),
+    "i0e": torch.special.i0e,
 }
 
 
@@ -175,6 +225,33 @@ def test_each_law_notices_what_breaks_it(name):
     laws = {law.name: law for law in lab.check.laws()}
     with pytest.raises(AssertionError, match=f"{name}: "):
         laws[name](BROKEN[name])
+
+
+@pytest.mark.parametrize(("name", "f", "shape"), ALSO_BROKEN)
+def test_a_law_notices_other_mistakes(name, f, shape):
+    assert name in lab.check(f, shape=shape).failures
+
+
+@pytest.mark.parametrize("name", SOUND)
+def test_what_is_sound_keeps_all_laws(name):
+    assert lab.check(SOUND[name]).failures == []
+
+
+@pytest.mark.filterwarnings("ignore:.*torch.jit:DeprecationWarning")
+def test_what_torch_jit_has_compiled_is_checked():
+    assert lab.check(torch.jit.script(nn.GELU())).failures == []
+
+
+def test_modes_and_small_or_fixed_shapes_break_no_law():
+    with torch.inference_mode():
+        assert lab.check(nn.GELU()).failures == lab.check(nn.PReLU()).failures == []
+    for f in (nn.Dropout(), nn.Sequential(nn.GELU(), nn.Dropout())):
+        assert lab.check(f).failures == ["alike in training and evaluation"]
+    assert "deepcopy" not in lab.check(nn.RReLU()).failures
+    for shape in ((1, 1), (1,), ()):
+        assert lab.check(nn.GELU(), shape=shape).failures == []
+    result = lab.check(lambda x: x.view(SHAPE).tanh(), shape=SHAPE)
+    assert "cost" not in result.failures and result.table.set_index("law").loc["cost", "detail"].startswith("no grad")
 
 
 def test_a_result_says_what_fails_and_what_was_expected():
@@ -201,6 +278,7 @@ def test_what_is_checked_and_the_global_state_stay():
     with torch.no_grad():
         lab.check(f)
     assert "no global random numbers" in lab.check(numpy_drawn).failures
+    assert "the default type stays" in lab.check(retyped).failures and torch.get_default_dtype() == torch.float32
     assert f.training and f.weight.grad is None and all(torch.equal(v, before[0][k]) for k, v in f.state_dict().items())
     assert torch.equal(before[1], torch.get_rng_state()) and random.getstate() == before[2]
 
@@ -227,6 +305,8 @@ def test_compiling_is_asked_for():
         (nn.Linear(2, 2), {}, "f fails with RuntimeError"),
         (nn.Linear(5, 3), {}, "keeps the shape"),
         (nn.GLU(), {"shape": (4, 6)}, "keeps the shape"),
+        (nn.PReLU(device="meta"), {}, "has no numbers"),
+        (nn.LazyBatchNorm1d(), {"shape": SHAPE}, "has no shape before its first call"),
         (lambda x: (x, x), {}, "gives a tensor"),
         (lambda x: x > 0, {}, "floating point"),
         (torch.sin, {"shape": 3}, "shape=3"),

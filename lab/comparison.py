@@ -22,7 +22,7 @@ from lab.run import Run
 from lab.search_results import LearnedFunctions
 from lab.spec import UNCHANGED, Knots, Learned, RunSpec
 from lab.store import Store
-from lab.table_comparison import TableComparison, scores_of
+from lab.table_comparison import TableComparison, scores_of, word_of
 from lab.training.modules.maker import Maker
 
 AT = ("end", "mean")  # of training: its last evaluation, or the mean of all
@@ -142,9 +142,9 @@ class Comparison:
         baseline: the group that others are compared with; default: the first.
 
         Returns a `TableComparison`: `.table`, `.difference(a, b)`, `.plot()`, `.report()`. Values that are missing or
-        not finite are left out, as diverged runs are, and this is said. Raises ArgumentError for text among the
-        numbers, several rows of one run (as of several metrics, or steps, in one column), rows without a group or seed,
-        and a single group.
+        not finite are left out, as diverged runs are, and this is said. Raises ArgumentError for what is no number
+        (text, dates, True), several rows of one run (as of several metrics, or steps, in one column), rows without a
+        group or seed, columns of one name, and a single group.
 
         >>> runs = pd.DataFrame({"act": ["relu"] * 3 + ["mine"] * 3, "seed": [0, 1, 2] * 2})
         >>> runs["bits"] = [3.31, 3.28, 3.30, 3.21, 3.24, 3.22]
@@ -152,9 +152,10 @@ class Comparison:
         >>> print(result.difference("mine"))
         bits, mine minus relu: -0.07333 [-0.108, -0.0387] (95 % interval over seeds; 3 seeds)
         """
+        group, seed, metric, pair_by, baseline = map(word_of, (group, seed, metric, pair_by, baseline))
         scores, notes = scores_of(source, group, seed, metric, pair_by)
         names = list(dict.fromkeys(scores["function"]))
-        first = names[0] if baseline is None else check_choice("baseline", str(baseline), names)
+        first = names[0] if baseline is None else check_choice("baseline", baseline, names)
         result = TableComparison(scores, group, metric, pair_by, first, tuple(notes))
         for name in result.functions[1:]:
             result.difference(name)  # refuses what shares no pair with the baseline

@@ -1,8 +1,8 @@
 """How much two functions differ: a mean difference with its interval, as a line and in a paragraph for a paper."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
-from math import nan
+from dataclasses import dataclass, field, replace
+from math import inf, nan
 
 import numpy as np
 
@@ -17,7 +17,7 @@ class Difference:
     unit: of mean, low and high: "points" (percentage points) of an accuracy; else empty, the metric's own.
     n, over: how many units there are on the smaller side, and what one is. covers: what would differ in a repetition
     that the interval is about. low, high: NaN where one run has no interval. diverged: functions of which every run
-    did, so that there is no difference.
+    did, so that there is no difference. lacking: this in words, where it is not for diverged runs.
     """
 
     mean: float
@@ -30,10 +30,12 @@ class Difference:
     what: str
     unit: str = ""
     diverged: tuple[str, ...] = ()
+    lacking: str = field(default="", compare=False, repr=False)
 
     def __str__(self) -> str:
         if self.diverged:
-            return f"{self.what}: none, for all runs of {' and '.join(self.diverged)} diverged; give a lower rate"
+            why = self.lacking or f"all runs of {' and '.join(self.diverged)} diverged; give a lower rate"
+            return f"{self.what}: none, for {why}"
         mean = f"{self.mean:+.4g} {self.unit}".strip()
         if np.isnan(self.low):
             why = "give more seeds" if self.n < 2 else "scores do not differ; give more seeds, or more examples to test"
@@ -49,6 +51,12 @@ def check_level(level: float) -> None:
         raise ArgumentError(f"level={shown(level)}: give a share above 0 and below 1, such as 0.95")
 
 
+def scaled(groups: Mapping[str, Sequence[np.ndarray]]) -> tuple[dict[str, list[np.ndarray]], float]:
+    """The scores of each search of each function at a size that can be compared, and what they were multiplied by."""
+    factor = estimates.power(np.concatenate([np.zeros(0), *(seeds for runs in groups.values() for seeds in runs)]))
+    return {name: [factor * seeds for seeds in runs] for name, runs in groups.items()}, factor
+
+
 def difference_of(
     groups: dict[str, list[np.ndarray]], covers: str, level: float, what: str, unit: str = ""
 ) -> Difference:
@@ -57,6 +65,7 @@ def difference_of(
     groups: by function, for each of its searches the scores of its seeds, in `unit`. covers: of an interval over seeds
     alone.
     """
+    groups, factor = scaled(groups)
     first, second = groups.values()
     if len(first) > 1 and len(second) > 1:
         means = {
@@ -71,8 +80,9 @@ def difference_of(
         estimate = estimates.nested(second, first[0]).negated()
     else:
         estimate = estimates.compare({0: first[0], 1: second[0]}, {"difference": (0, 1)}, covers)["difference"]
+    estimate = estimate.mapped(lambda value: value / factor)
     low, high = estimate.interval(level)
-    if low == high:  # equal scores of few examples say nothing of how much seeds differ
+    if low == high and abs(low) < inf:  # equal scores of few examples say nothing of how much seeds differ
         low = high = nan
     empty = tuple(name for name, runs in groups.items() if not any(len(estimates.finite(values)) for values in runs))
     return Difference(estimate.effect, low, high, estimate.n, estimate.over, estimate.covers, level, what, unit, empty)
@@ -80,6 +90,7 @@ def difference_of(
 
 def interval_of(groups: Mapping[str, Sequence[np.ndarray]]) -> str:
     """How `difference_of` makes the interval of these groups, in words."""
+    groups, _ = scaled(groups)
     searches = [len(runs) for runs in groups.values()]
     values = [[estimates.finite(seeds) for seeds in runs] for runs in groups.values()]
     if min(searches) > 1:
@@ -100,9 +111,12 @@ def paragraph(
     """
     parts = []
     for name, runs in values.items():
-        seeds = np.concatenate([estimates.finite(one) for one in runs])
+        sized, factor = scaled({name: runs})
+        seeds = np.concatenate([estimates.finite(one) for one in sized[name]])
         number = f"{len(seeds)} run{'s' * (len(seeds) != 1)}" + (f" of {len(runs)} searches" if len(runs) > 1 else "")
-        parts.append(f"{name} {seeds.mean():.4g}{unit} ({number})" if len(seeds) else f"{name} no finite value")
+        parts.append(
+            f"{name} {seeds.mean() / factor:.4g}{unit} ({number})" if len(seeds) else f"{name} no finite value"
+        )
     sentences = [head, f"Means: {'; '.join(parts)}."]
     for one, kind in differences:
         if one.diverged or np.isnan(one.low):

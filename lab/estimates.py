@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from math import atanh, exp, inf, nan, sqrt, tanh
+from math import atanh, exp, floor, inf, log10, nan, sqrt, tanh
 from typing import TypeVar
 
 import numpy as np
@@ -19,6 +19,8 @@ from scipy.special import betaincinv, chdtrc, fdtri, ndtri, stdtrit  # scipy.sta
 K = TypeVar("K", bound=Hashable)  # of a group
 Interval = Callable[[float], tuple[float, float]]
 LEAST = 5  # units, below which a correlation has no interval
+ORDINARY = (1e-3, 1e6)  # largest sizes of numbers that are compared as they are
+SIZE = 4  # power of ten of the largest of others while they are compared: `finite` leaves them 13 digits
 FEW = 6  # runs, below which a group's own variance says little, and that of all groups is pooled
 # p-value of Bartlett's test below which variances are not pooled. Of two groups of three runs that vary three times as
 # much as four others, 95 % intervals hold the truth 80 % of the time at .01, 85 % at .1; where all vary alike, 96 %.
@@ -293,6 +295,19 @@ def finite(values: Iterable[float]) -> np.ndarray:
     """The finite ones, (values,); equal accuracies differ by 0, not by rounding."""
     known = np.asarray(list(values), float)
     return known[np.isfinite(known)].round(9)
+
+
+def power(values: Iterable[float]) -> float:
+    """The power of ten by which very small or large values are multiplied before `finite` rounds them; 1 for others.
+
+    >>> power([3.31, 3.28]), power([2e-9, 1e-9]), power([1e8, 0.1])
+    (1.0, 10000000000000.0, 0.0001)
+    """
+    sizes = np.abs(np.asarray(list(values), float))
+    largest = float(sizes.max(initial=0, where=np.isfinite(sizes)))
+    if not largest or ORDINARY[0] <= largest <= ORDINARY[1]:
+        return 1.0
+    return float(f"1e{SIZE - max(floor(log10(largest)), -300)}")
 
 
 def _student(effect: float, error: float, df: float, n: int, over: str, covers: str) -> Estimate:

@@ -1,15 +1,19 @@
 """Comparisons of numbers that were trained elsewhere; what does not fit is refused, what is left out is said."""
 
-from dataclasses import dataclass
-from math import nan
+from dataclasses import dataclass, replace
+from datetime import timedelta
+from decimal import Decimal
+from math import inf, nan
+from numbers import Real
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from lab import estimates
 from lab.data import files
-from lab.differences import Difference, check_level, difference_of, interval_of, paragraph
+from lab.differences import Difference, check_level, difference_of, interval_of, paragraph, scaled
 from lab.errors import ArgumentError, check_choice, listed, shown
 from lab.plots import go
 
@@ -41,7 +45,7 @@ class TableComparison:
         over the differences of pairs, of means where a group has several seeds in one. Raises ArgumentError for a name
         that is not in the table.
         """
-        b = self.baseline if b is None else b
+        a, b = word_of(a), self.baseline if b is None else word_of(b)
         for name, given in (("a", a), ("b", b)):
             check_choice(name, given, self.functions)
         if a == b:
@@ -49,20 +53,24 @@ class TableComparison:
         check_level(level)
         what = f"{self.metric}, {a} minus {b}"
         values = self._values()
+        groups = {name: values[name] for name in (a, b)}
+        empty = tuple(name for name in (a, b) if not np.isfinite(values[name][0]).any())
+        has = "has no finite value; fill in its" if len(empty) == 1 else "have no finite value; fill in their"
+        lacking = f"{' and '.join(empty)} {has} numbers, or drop the rows" if empty else ""
         if self.pair_by is None:
-            return difference_of({name: values[name] for name in (a, b)}, "seeds", level, what)
-        known = self.table[np.isfinite(self.table["value"])]
-        means = known.groupby(["pair", "function"], sort=False)["value"].mean().unstack().reindex(columns=[a, b])
-        empty = tuple(name for name in (a, b) if not len(estimates.finite(values[name][0])))
-        if not empty and not means.notna().all(axis=1).any():
+            return replace(difference_of(groups, "seeds", level, what), lacking=lacking)
+        factor = scaled(groups)[1]
+        means = self._pairs(a, b, factor)
+        if not empty and not len(means):
             raise ArgumentError(
                 f"{a} and {b} have no {self.pair_by} in common; leave pair_by out, or name another column"
             )
         estimate = estimates.mean(means[a] - means[b], f"pairs by {self.pair_by}", f"values of {self.pair_by}")
+        estimate = estimate.mapped(lambda value: value / factor)
         low, high = estimate.interval(level)
-        low, high = (nan, nan) if low == high else (low, high)
+        low, high = (nan, nan) if low == high and abs(low) < inf else (low, high)
         return Difference(
-            estimate.effect, low, high, estimate.n, estimate.over, estimate.covers, level, what, "", empty
+            estimate.effect, low, high, estimate.n, estimate.over, estimate.covers, level, what, "", empty, lacking
         )
 
     def report(self, level: float = 0.95) -> str:
@@ -75,7 +83,8 @@ class TableComparison:
             paired = "Student's t over differences of pairs" if self.pair_by is not None else kind
             differences.append((self.difference(name, level=level), paired))
         text = paragraph(f"{self.metric} was compared by {self.group}.", values, differences, "")
-        return " ".join([text, *(f"{note[:1].upper()}{note[1:]}." for note in self.notes)])
+        means = self._means_of_pairs() if self.pair_by is not None else []
+        return " ".join([text, *means, *(f"{note[:1].upper()}{note[1:]}." for note in self.notes)])
 
     def plot(self) -> go.Figure:
         """Every run, and the mean of each group with its own interval."""
@@ -89,6 +98,29 @@ class TableComparison:
         head = f"Comparison of {self.metric} by {self.group}: "
         lines = [head + ", ".join(f"{name} ({counts[name]} runs)" for name in self.functions)]
         return "\n".join([*lines, *(str(self.difference(name)) for name in self.functions[1:]), *self.notes])
+
+    def _pairs(self, a: str, b: str, factor: float) -> pd.DataFrame:
+        """The means of two groups, times a factor, in each pair that both have: a row a pair."""
+        known = self.table[np.isfinite(self.table["value"])]
+        known = known.assign(value=factor * known["value"])
+        means = known.groupby(["pair", "function"], sort=False)["value"].mean().unstack()
+        return means.reindex(columns=[a, b]).dropna()
+
+    def _means_of_pairs(self) -> list[str]:
+        """A sentence for each difference whose pairs have other means than all runs: as where a pair lacks one."""
+        values, sentences = self._values(), []
+        for name in self.functions[1:]:
+            pair = (name, self.baseline)
+            factor = scaled({one: values[one] for one in pair})[1]
+            means = self._pairs(*pair, factor)
+            runs = [estimates.finite(factor * values[one][0]) for one in pair]
+            if len(means) and any(
+                f"{means[one].mean():.4g}" != f"{v.mean():.4g}" for one, v in zip(pair, runs, strict=True)
+            ):
+                said = " and ".join(f"{one} {means[one].mean() / factor:.4g}" for one in pair)
+                number = f"{len(means)} value{'s' * (len(means) != 1)} of {self.pair_by} that both have"
+                sentences.append(f"The means above are over all runs; over the {number} they are {said}.")
+        return sentences
 
     def _values(self) -> dict[str, list[np.ndarray]]:
         """By group all its values, in the form of those of one search."""
@@ -105,20 +137,26 @@ def scores_of(
     ArgumentError for columns that are not there, rows without a group, seed or pair, text among the numbers, several
     rows of one run, and a single group.
     """
-    frame = files.table(source).frame
+    read = files.table(source)
+    frame = read.frame
     roles = {"group": group, "seed": seed, "metric": metric} | ({} if pair_by is None else {"pair_by": pair_by})
     for role, column in roles.items():
-        check_choice(role, column, [str(name) for name in frame.columns])
+        more = f"; {read.notes[0]}" if isinstance(source, pd.DataFrame) and read.notes else ""
+        check_choice(role, column, list(frame.columns), more)
     apart = [group, seed, metric, *([pair_by] if pair_by not in (None, seed) else [])]
     if len(set(apart)) < len(apart):
         said = ", ".join(f"{role}={column!r}" for role, column in roles.items())
         raise ArgumentError(f"{said}: each is a column of its own; pair_by alone can be that of the seeds")
-    if twice := [column for column in apart if list(frame.columns).count(column) > 1]:
+    if twice := [column for column in apart if column in read.repeated or list(frame.columns).count(column) > 1]:
         raise ArgumentError(f"several columns are named {twice[0]!r}; give each a name of its own")
+    merged: list[str] = []
+    for column in dict.fromkeys([group, seed, *([pair_by] if pair_by else [])]):
+        words, lines = _as_words(frame[column])
+        frame, merged = frame.assign(**{column: words}), [*merged, *lines]
     for role, column in roles.items():
-        if role != "metric" and (missing := int(frame[column].isna().sum())):
+        if role != "metric" and (missing := int((frame[column].isna() | frame[column].astype(str).eq("")).sum())):
             raise ArgumentError(f"{column!r} is empty in {missing} of {len(frame)} rows; fill or drop them")
-    values = _numbers(frame[metric], metric)
+    values = _numbers(_with_points(frame[metric], metric) if read.commas else frame[metric], metric)
     keys = list(dict.fromkeys([group, seed, *([pair_by] if pair_by else [])]))
     if (repeated := frame.duplicated(keys, keep=False)).any():
         raise ArgumentError(_repeated(frame[repeated], keys, metric, pair_by))
@@ -127,21 +165,93 @@ def scores_of(
         scores["pair"] = frame[pair_by]
     scores = scores.reset_index(drop=True)
     functions = list(dict.fromkeys(scores["function"]))
+    guessed = [] if isinstance(source, pd.DataFrame) else [f"how the file was read: {note}" for note in read.notes]
     if len(functions) < 2:
         there = functions[0] if functions else "empty"
         raise ArgumentError(f"group={group!r} is {there} alone; give rows of at least two to compare")
-    return scores, _notes(scores, metric, seed, pair_by)
+    return scores, [*guessed, *merged, *_notes(scores, metric, seed, pair_by)]
+
+
+def word_of(name: Any) -> Any:
+    """A name as a table's columns and groups have it: 0 is "0"."""
+    return str(name) if isinstance(name, (Real, tuple)) else name
+
+
+def _as_words(column: pd.Series) -> tuple[pd.Series, list[str]]:
+    """Names of groups, seeds or pairs as words without spaces around them, where they are not all numbers or dates; and
+    which of them are taken as one, a line each."""
+    types = pd.api.types
+    if types.is_numeric_dtype(column) or types.is_datetime64_any_dtype(column) or types.is_timedelta64_dtype(column):
+        return column, []
+    for cell in column:
+        if not types.is_hashable(cell) or (hasattr(cell, "shape") and not isinstance(cell, np.generic)):
+            raise ArgumentError(f"{column.name!r} has {shown(cell)}; give words or numbers, such as str() of each")
+    words = [_word(cell) for cell in column]
+    forms: dict[str, dict[str, None]] = {}
+    for word, cell in zip(words, column, strict=True):
+        forms.setdefault(word, {})[str(word) if isinstance(cell, Real) else shown(cell)] = None
+    several = [" and ".join(forms[word]) for word in forms if len(forms[word]) > 1]
+    said = [f"{column.name}: {listed(several)} are taken as one"] if several else []
+    return pd.Series(words, column.index, dtype=object, name=column.name), said
+
+
+def _word(cell: Any) -> Any:
+    if pd.api.types.is_scalar(cell) and pd.isna(cell):
+        return None
+    return str(int(cell)) if isinstance(cell, float) and cell.is_integer() else str(cell).strip()
+
+
+def _with_points(column: pd.Series, metric: str) -> pd.Series:
+    """Words of a file with decimal commas as numbers. ArgumentError where 1.234 may be 1234."""
+    words = column.dropna().astype(str)
+    words = words[words.str.contains("[.,]")]
+    if not len(words):
+        return column
+    how = "read it with pandas.read_csv(path, sep=..., decimal=...), and give that table"
+    points = words[words.str.contains(".", regex=False)]
+    if len(points) and files.decimal_of(words) == "?":
+        raise ArgumentError(
+            f"metric={metric!r}: whether {points.iloc[0]} has decimals or thousands is not clear; {how}"
+        )
+    numbers = files.numerals(words, commas=True)
+    if numbers is None or numbers.wrong or not numbers.marks.keys() <= {"decimal commas", "points between thousands"}:
+        example = numbers.words[0] if numbers is not None and numbers.wrong else words.iloc[0]
+        raise ArgumentError(f"metric={metric!r} has {shown(example)} in a file with decimal commas; {how}")
+    return column.astype(object).where(~column.index.isin(words.index), pd.Series(numbers.values, words.index))
 
 
 def _numbers(column: pd.Series, metric: str) -> np.ndarray:
     """The values of a column, which may be missing or infinite."""
-    numbers = pd.to_numeric(column, errors="coerce")
-    wrong = column[numbers.isna() & column.notna()]
-    is_text = wrong.astype(str).str.strip().str.lower().ne("nan")
-    if pd.api.types.is_bool_dtype(column) or pd.api.types.is_complex_dtype(column) or is_text.any():
-        example = wrong[is_text].iloc[0] if is_text.any() else column.iloc[0]
-        raise ArgumentError(f"metric={metric!r} has {shown(example)}; give a column of real numbers, without signs")
-    return numbers.to_numpy(float, na_value=np.nan)
+    cells = column.astype(object)
+    wrong = [cell for cell in cells if not _is_number(cell)]
+    if column.dtype.kind in "mM" and not wrong:  # no date at all
+        wrong = list(cells[:1])
+    if not wrong:
+        try:
+            numbers = pd.to_numeric(column, errors="coerce")
+        except (TypeError, ValueError, OverflowError) as error:
+            raise ArgumentError(f"metric={metric!r} has no real numbers alone ({error}); give such a column") from error
+        there = column[numbers.isna() & column.notna()]
+        wrong = [cell for cell in there if str(cell).strip().lower() != "nan"]
+        if not wrong:
+            return numbers.to_numpy(float, na_value=np.nan)
+    how = "give a column of real numbers, without signs"
+    if isinstance(wrong[0], (bool, np.bool_)):
+        how += ", such as 1 and 0 for True and False: .astype(float)"
+    elif isinstance(wrong[0], timedelta):
+        how += ", such as seconds: .dt.total_seconds()"
+    elif isinstance(wrong[0], str) and "," in wrong[0]:
+        how += "; pandas.read_csv(path, sep=';', decimal=',') reads decimal commas"
+    elif hasattr(wrong[0], "item"):
+        how += ", such as .item() of each"
+    raise ArgumentError(f"metric={metric!r} has {shown(wrong[0])}; {how}")
+
+
+def _is_number(cell: Any) -> bool:
+    """Whether a cell is a real number, missing, or a text, which may be one."""
+    if isinstance(cell, (bool, np.bool_, np.timedelta64)):
+        return False
+    return cell is None or cell is pd.NA or cell is pd.NaT or isinstance(cell, (Real, Decimal, str, bytes))
 
 
 def _repeated(rows: pd.DataFrame, keys: list[str], metric: str, pair_by: str | None) -> str:

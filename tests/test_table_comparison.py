@@ -3,6 +3,7 @@
 import numpy as np
 import pandas as pd
 import pytest
+import torch
 
 import lab
 from lab import estimates
@@ -67,7 +68,78 @@ def test_what_is_left_out_is_said():
     assert result.notes[1] == "numbers of seed differ: relu 2, mine 3"
     assert all(f"{note[0].upper()}{note[1:]}" in result.report() for note in result.notes)
     none = compared(table({"relu": [3.31, 3.28], "mine": [np.nan, np.nan]}))
-    assert none.difference("mine").diverged == ("mine",) and "mine no finite value" in none.report()
+    for pair_by in (None, "seed"):
+        none = compared(table({"relu": [3.31, 3.28], "mine": [np.nan, np.nan]}), pair_by=pair_by)
+        assert none.difference("mine").diverged == ("mine",) and "mine no finite value" in none.report()
+        said = "none, for mine has no finite value; fill in its numbers, or drop the rows"
+        assert said in str(none.difference("mine")) and said in none.report() and "rate" not in none.report()
+
+
+@pytest.mark.parametrize("pair_by", [None, "seed"])
+@pytest.mark.parametrize("size", [1e-300, 1e-12, 1e-9, 1e-5, 1e7, 1e300, 3e307])
+def test_numbers_of_any_size_are_compared(size, pair_by):
+    usual = compared(pair_by=pair_by)
+    result = compared(table({name: [size * bit for bit in bits] for name, bits in BITS.items()}), pair_by=pair_by)
+    one, other = usual.difference("mine"), result.difference("mine")
+    assert (other.mean, other.low, other.high) == pytest.approx(
+        (size * one.mean, size * one.low, size * one.high), rel=1e-9, abs=0
+    )
+    assert f"relu {size * 3.29666667:.4g}" in result.report() and f"{other.mean:+.4g}" in result.report()
+    assert ("one variance" in result.report()) == ("one variance" in usual.report())
+
+
+@pytest.mark.parametrize(("base", "more"), [(1.0, 0.1), (1e8, 0.1), (1e10, 0.3), (1e300, 1e299), (1e-7, 1e-8)])
+def test_equal_differences_of_pairs_have_no_interval_at_any_size(base, more):
+    relu = [base * one for one in (1.1, 2.3, 3.7, 4.9)]
+    mine = compared(table({"relu": relu, "mine": [one + more for one in relu]}), pair_by="seed").difference("mine")
+    assert np.isnan(mine.low) and mine.mean == pytest.approx(more, rel=1e-6, abs=0)
+
+
+def test_the_report_says_means_of_pairs_where_runs_have_others():
+    bits = {"relu": [1.0, 2.0, 9.0], "mine": [1.5, 2.4, np.nan]}
+    report = compared(table(bits), pair_by="seed").report()
+    assert "relu 4 (3 runs); mine 1.95 (2 runs)" in report and "minus relu: +0.45" in report
+    assert "over all runs; over the 2 values of seed that both have they are mine 1.95 and relu 1.5." in report
+    assert "over all runs" not in compared(pair_by="seed").report()
+
+
+def test_groups_and_seeds_are_compared_as_words():
+    frame = table({"1": [1.0, 2.0], "b": [3.0, 4.0]})
+    mixed = pd.concat([frame, frame.assign(act=["1 ", 1, "b", " b"], seed=["7", 8, 7, "8 "])])
+    result = compared(mixed)
+    assert result.functions == ["1", "b"] and result.difference("b").n == 4
+    assert result.notes[0] == "act: '1' and '1 ' and 1, 'b' and ' b' are taken as one"
+    with pytest.raises(ArgumentError, match="2 rows of bits"):
+        compared(pd.concat([frame, frame.astype({"seed": str})]))
+    with pytest.raises(ArgumentError, match="2 rows of bits"):
+        compared(pd.concat([frame, frame.assign(act=[1, 1, "b", "b"])]))
+    numbers = compared(frame.replace({"act": {"1": 0, "b": 1}}).set_axis([0, 1, 2], axis=1), group=0, seed=1, metric=2)
+    assert numbers.difference(1, 0).mean == 2.0 and "2 was compared by 0" in numbers.report()
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("act,seed,bits,bits\na,0,1,2\nb,0,3,4\n", "several columns are named 'bits'"),
+        ("act;seed;bits\na;0;1.234\nb;0;1.235\n", "whether 1.234 has decimals or thousands is not clear; read it with"),
+        ("act;seed;bits;x\na;0;1,23;0,5\nb;0;12.5;0,5\n", "'1,23' in a file with decimal commas; read it with"),
+        ("act;seed;bits\na;0;3,31\nb;0;?\n", "decimal=',') reads decimal commas"),
+    ],
+)
+def test_a_file_that_could_be_read_wrongly_is_refused(text, said, tmp_path):
+    path = tmp_path / "runs.csv"
+    path.write_text(text)
+    with pytest.raises(ArgumentError) as error:
+        lab.Comparison.from_table(path, **COLUMNS)
+    assert said in str(error.value)
+
+
+def test_a_file_with_decimal_commas_is_read_and_this_is_said(tmp_path):
+    path = tmp_path / "runs.csv"
+    path.write_text("act;seed;bits\na;0;3,31\na;1;1.234,5\nb;0;3\nb;1;2,125\n")
+    result = lab.Comparison.from_table(path, **COLUMNS)
+    np.testing.assert_equal(result.table["value"].to_numpy(), [3.31, 1234.5, 3, 2.125])
+    assert result.notes[0] == "how the file was read: columns are separated by semicolons, decimal commas"
 
 
 @pytest.mark.parametrize(
@@ -114,6 +186,19 @@ TWO = pd.concat([table(name="bits"), table(name="loss")])
         (table().head(0), {}, "at least two"),
         (table().astype({"bits": str}).replace({"3.28": "n/a"}), {}, "has 'n/a'"),
         (table().astype({"bits": bool}), {}, "real numbers"),
+        (table().assign(bits=[True, False, None] * 2), {}, "metric='bits' has True"),
+        (table().assign(bits=[3.31, True, None] * 2), {}, "metric='bits' has True"),
+        (table().astype({"bits": "datetime64[ns]"}), {}, "metric='bits' has Timestamp"),
+        (table().assign(bits=[pd.Timestamp("2026-01-01"), pd.NaT] * 3), {}, "metric='bits' has Timestamp"),
+        (table().assign(bits=[pd.NaT] * 6), {}, "metric='bits' has NaT"),
+        (table().assign(bits=pd.to_timedelta([1, 2, 3, 4, 5, 6], "s")), {}, ".dt.total_seconds()"),
+        (table().assign(bits=[torch.tensor(1.5)] * 6), {}, ".item() of each"),
+        (table().assign(bits=[10**400] * 6), {}, "metric='bits'"),
+        (table(act=[["relu"]] * 3 + [["mine"]] * 3), {}, "'act' has ['relu']; give words"),
+        (table(seed=[{"a": 1}] * 6), {}, "'seed' has {'a': 1}; give words"),
+        (table(seed=[torch.tensor(1)] * 6), {}, "'seed' has tensor(1); give words"),
+        (table(act=["relu"] * 3 + [" "] * 3), {}, "'act' is empty in 3 of 6 rows"),
+        (table().set_index("seed"), {}, "reset_index"),
         (table().replace({"act": {"relu": None}}), {}, "'act' is empty in 3 of 6 rows"),
         (table(), {"metric": "loss"}, "unknown metric"),
         (table(), {"group": 3}, "unknown group"),

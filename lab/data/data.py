@@ -170,7 +170,7 @@ class Data:
                 raise ArgumentError("keep= and dates= are of tables; leave them out, for arrays are read as they are")
             X, y, owners = files.arrays(source, target, drop, groups)
             return cls.from_arrays(X, y, name, splits, seed, kind, owners, loss, metrics, ignore_index)
-        table, read, commas = files.table(source)
+        table, read, commas, _ = files.table(source)
         hidden = [*drop, groups] if groups else drop
         inputs, y, notes, known = tables.divided(table, target, hidden, keep, dates, commas)
         order = targets.order_of(table[target])

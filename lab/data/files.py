@@ -143,11 +143,12 @@ def reading(path: Path, what: str, cure: str) -> Iterator[None]:
 
 class Table(NamedTuple):
     """frame: as it is there. notes: how it was read, where that is a guess. commas: whether all its cells are words, in
-    which decimals have commas."""
+    which decimals have commas. repeated: names that the file's first line has more than once, and pandas changes."""
 
     frame: pd.DataFrame
     notes: tuple[str, ...] = ()
     commas: bool = False
+    repeated: tuple[str, ...] = ()
 
 
 def table(source: str | Path | pd.DataFrame) -> Table:
@@ -196,6 +197,7 @@ def _columns(path: Path, encoding: str) -> Table:
     sep = max((usual, *SIGNS), key=first.count)
     said = "" if sep == usual else f"columns are separated by {SIGNS[sep]}"
     some = pd.read_csv(path, sep=sep, encoding=encoding, dtype=str, nrows=SEVERAL)
+    head = pd.read_csv(path, sep=sep, encoding=encoding, dtype=str, nrows=1, header=None).iloc[0].dropna()
     decimals = [decimal for name in some if (decimal := decimal_of(some[name].dropna()))]
     commas, points = decimals.count(","), decimals.count(".")
     all_words = commas > points or (sep == ";" and not points and bool(decimals))
@@ -205,7 +207,7 @@ def _columns(path: Path, encoding: str) -> Table:
     if wordy := [name for name in frame if _has_gaps_in_words(frame[name], all_words)]:
         text = pd.read_csv(path, **{**how, "dtype": str}, keep_default_na=False, na_values=list(NEVER))
         frame = frame.assign(**{name: text[name].array for name in wordy})
-    return Table(frame, (said,) if said else (), all_words)
+    return Table(frame, (said,) if said else (), all_words, tuple(head[head.duplicated()].unique()))
 
 
 def _has_gaps_in_words(column: pd.Series, commas: bool) -> bool:

@@ -1,5 +1,7 @@
 """The result of a comparison: models of the user's with several functions, and what differs between them."""
 
+from __future__ import annotations
+
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path

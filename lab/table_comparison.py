@@ -1,5 +1,7 @@
 """Comparisons of numbers that were trained elsewhere; what does not fit is refused, what is left out is said."""
 
+from __future__ import annotations
+
 from dataclasses import dataclass, replace
 from datetime import timedelta
 from decimal import Decimal

@@ -1,5 +1,7 @@
 """A figure, drawn from its table, and the files that it is written into."""
 
+from __future__ import annotations
+
 import html
 import json
 import shutil

@@ -263,7 +263,7 @@ def _received(phi: Spline, paper: ModuleType, store: Store) -> Received | None:
             if not all(map(store.has, (*needs(spec), spec))):
                 continue
             known = build([resolve(spec.model.mlp, store)])
-            same = isinstance(known, Spline) and _same(known.low, known.high, known.values.numpy(), phi)
+            same = isinstance(known, Spline) and _same(known.low, known.high, known.values.detach().cpu().numpy(), phi)
             if same and len(inputs := paper.mlp_inputs(Run(spec, store))):
                 return received(inputs, profile(phi), f"{spec.task_name} model in the store, scale {scale}")
     return None
@@ -271,7 +271,7 @@ def _received(phi: Spline, paper: ModuleType, store: Store) -> Received | None:
 
 def _same(low: float, high: float, values: np.ndarray, phi: Spline) -> bool:
     """Whether a function with these values at even steps from low to high is phi; shipped tables keep few digits."""
-    ours = phi.values.numpy()
+    ours = phi.values.detach().cpu().numpy()
     if values.shape != ours.shape or not np.allclose((low, high), (phi.low, phi.high), rtol=0, atol=1e-3):
         return False
     return np.allclose(values, ours, rtol=1e-3, atol=1e-3 * np.ptp(ours) + 1e-12)

@@ -138,7 +138,7 @@ def _write(made: Any, folder: Path) -> None:
 
 @dataclass(frozen=True)
 class Bundle:
-    """Write a figure as one file to send around: tables, plot, pictures, provenance and runs, with checksums."""
+    """Write a figure as one file to send around, with its tables and runs."""
 
     name: Annotated[str, tyro.conf.Positional, tyro.conf.arg(metavar="NAME")]
     """The figure, e.g. transformers/fig5."""
@@ -161,9 +161,9 @@ class Bundle:
 
 @dataclass(frozen=True)
 class Verify:
-    """Say whether pictures and bundles are as the lab wrote them, and pictures have the numbers that it gives here."""
+    """Say whether pictures and bundles are what the lab writes here."""
 
-    files: Annotated[tuple[Path, ...], tyro.conf.Positional, tyro.conf.arg(metavar="FILE...")]
+    files: Annotated[tuple[Path, ...], tyro.conf.Positional, default("none", metavar="FILE ...")] = ()
     """PNG or SVG of `lab figure`, ZIP of `lab bundle`. The exit code is 1 where one was changed, or has other
     numbers."""
 

@@ -93,7 +93,7 @@ def picture(values: Sequence[float], left: str, right: str) -> list[str]:
 
 @dataclass(frozen=True)
 class Notebooks:
-    """Copy the notebooks into a folder, and open JupyterLab on the first. What you changed there stays."""
+    """Copy the notebooks and open JupyterLab; what you changed there stays."""
 
     folder: Annotated[Path, tyro.conf.Positional, tyro.conf.arg(metavar="[DIR]")] = Path("notebooks")
     """Folder to copy into. Files that it has are left as they are."""

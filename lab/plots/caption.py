@@ -3,6 +3,8 @@
 A page or a notebook wraps text by itself, so there the caption stands as text below the plot.
 """
 
+from __future__ import annotations
+
 import html
 import re
 import textwrap

@@ -1,5 +1,7 @@
 """Rows of numbers: ours beside what a paper prints, with the spread of both."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from typing import Any
 

@@ -1,5 +1,7 @@
 """Appendix F of the transformers paper: the time of a spline next to that of other functions."""
 
+from __future__ import annotations
+
 import numpy as np
 
 import lab.plots.page  # noqa: F401 (notebooks display these plots as they are)

@@ -1,5 +1,7 @@
 """Pictures of scalar functions: one alone with its slope, several over the inputs that they receive."""
 
+from __future__ import annotations
+
 import math
 from typing import Any
 

@@ -1,5 +1,7 @@
 """The picture of a landscape over a plane of weight space, flat or as a surface (simplicity paper, Figure 7)."""
 
+from __future__ import annotations
+
 from typing import Any
 
 import numpy as np

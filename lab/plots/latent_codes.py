@@ -1,5 +1,7 @@
 """Codes as points, coloured by what they may stand for (hypernetwork paper, Figs. 2D, 5A, 5B, A2, A6, A7)."""
 
+from __future__ import annotations
+
 from collections.abc import Iterable
 from typing import Any
 

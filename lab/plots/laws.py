@@ -1,5 +1,7 @@
 """The laws of a non-linearity: a line each, with whether it holds and what was seen."""
 
+from __future__ import annotations
+
 import textwrap
 
 import pandas as pd

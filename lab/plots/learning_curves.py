@@ -1,5 +1,7 @@
 """Learning curves: of runs that differ in their seed, each of them and their mean; of functions compared, with ends."""
 
+from __future__ import annotations
+
 import textwrap
 from typing import Any
 

@@ -1,5 +1,7 @@
 """Lines and points of a panel: one look for each method, its name in the legend once, intervals around means."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from typing import Any
 

@@ -1,5 +1,7 @@
 """A fuzzy logic function on a plane of two of its variables, the truth beside a model's answer."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from typing import Any
 

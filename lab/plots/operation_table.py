@@ -1,5 +1,7 @@
 """A binary operation as a table, beside the answers of a network: which cells it has right, and which it trained on."""
 
+from __future__ import annotations
+
 import numpy as np
 import torch
 

@@ -1,5 +1,7 @@
 """How plots behave in a page. Who imports this has it for every plot that Plotly itself displays, too."""
 
+from __future__ import annotations
+
 from pathlib import Path
 
 import plotly.io

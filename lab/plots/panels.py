@@ -1,5 +1,7 @@
 """Small multiples: a grid of panels with sizes in pixels, so that nothing overlaps at any width from 600 px on."""
 
+from __future__ import annotations
+
 from collections.abc import Iterable, Sequence
 
 import numpy as np

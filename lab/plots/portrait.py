@@ -1,5 +1,7 @@
 """What follows from a non-linearity, in four panels: slope, spectrum, and a random network on a line and on a plane."""
 
+from __future__ import annotations
+
 from typing import Any
 
 import numpy as np

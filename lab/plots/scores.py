@@ -1,5 +1,7 @@
 """Scores of runs that were trained elsewhere: a mark a run, the mean of each group and its interval."""
 
+from __future__ import annotations
+
 from typing import Any
 
 import pandas as pd

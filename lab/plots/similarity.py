@@ -1,5 +1,7 @@
 """How alike codes are, label by label, and the codes themselves (hypernetwork paper, Figs. 5E and A8)."""
 
+from __future__ import annotations
+
 import numpy as np
 import pandas as pd
 

@@ -4,6 +4,8 @@ A value v of F is a dial, filled clockwise from the top by v/F of a turn, with t
 modulo F, so a progression turns by the same angle from panel to panel, and what is added adds up as angles do.
 """
 
+from __future__ import annotations
+
 import html
 import math
 from collections.abc import Sequence

@@ -1,5 +1,7 @@
 """The picture of a result, whatever it is: the very drawings that figures and explorers use."""
 
+from __future__ import annotations
+
 import textwrap
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any

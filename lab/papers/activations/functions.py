@@ -1,5 +1,7 @@
 """Section 3.1 of the activations paper: what the activations of GPT-Neo and RoBERTa that learn have learned."""
 
+from __future__ import annotations
+
 from collections.abc import Iterator, Sequence
 from typing import Any, cast
 

@@ -5,6 +5,8 @@ do worse, is in the abstract of what was published (TU Delft repository, 2024). 
 held-out text.
 """
 
+from __future__ import annotations
+
 from collections.abc import Callable, Hashable, Sequence
 from math import nan
 from typing import Any

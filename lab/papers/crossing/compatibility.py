@@ -4,6 +4,8 @@ A task and a model of each paper have a place in which any function can stand. T
 own tasks alone.
 """
 
+from __future__ import annotations
+
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any

@@ -4,6 +4,8 @@ The hypernetwork paper has ReLU there, and shows what a linear one loses. `lapto
 fewer tokens and steps, so that a run takes seconds; `paper` has the paper's own.
 """
 
+from __future__ import annotations
+
 from collections.abc import Iterator
 from operator import attrgetter
 from typing import Any

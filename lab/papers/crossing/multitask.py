@@ -3,6 +3,8 @@
 Models are trained as in figures of that paper.
 """
 
+from __future__ import annotations
+
 from collections.abc import Iterator
 
 import pandas as pd

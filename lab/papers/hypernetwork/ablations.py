@@ -3,6 +3,8 @@
 The first three rows are runs of Figures 2C and 4A.
 """
 
+from __future__ import annotations
+
 from collections.abc import Callable
 from itertools import product
 

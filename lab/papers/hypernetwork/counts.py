@@ -3,6 +3,8 @@
 Figure A9 and Table A2. Nothing is trained: the counts are exact, the ambiguity is a Monte-Carlo estimate.
 """
 
+from __future__ import annotations
+
 from itertools import pairwise
 from typing import Any
 

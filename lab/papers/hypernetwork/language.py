@@ -5,6 +5,8 @@ that is shipped and models that train in a few minutes of one core; `smoke` only
 a token.
 """
 
+from __future__ import annotations
+
 from collections.abc import Iterator
 from functools import partial
 from operator import attrgetter

@@ -3,6 +3,8 @@
 Both figures show the same runs; Figures 2B, 2D and A2 probe those of them with 32 tokens and 70 % held out.
 """
 
+from __future__ import annotations
+
 from collections.abc import Callable, Sequence
 from functools import partial
 from itertools import product

@@ -4,6 +4,8 @@
 Where nothing is varied the runs are those of Figure 4A with the fewer problems.
 """
 
+from __future__ import annotations
+
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from itertools import product

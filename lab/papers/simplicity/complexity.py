@@ -7,6 +7,8 @@ models. Both have perceptrons with tanh(αx) on a table; those of Figure 30 are 
 and trains on a table that the lab ships; `smoke` only runs the machinery.
 """
 
+from __future__ import annotations
+
 from collections.abc import Iterator
 from typing import Any
 

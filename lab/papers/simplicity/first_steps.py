@@ -2,6 +2,8 @@
 depends on the training data and on the width.
 """
 
+from __future__ import annotations
+
 from typing import Any
 
 import numpy as np

@@ -3,6 +3,8 @@
 They share the runs on addition modulo 27 with Figures 12 and 13.
 """
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from functools import partial
 from typing import Any

@@ -3,6 +3,8 @@
 The functions are learned with four hidden layers. Table 4 has such models; Figure 19 has others with them, too.
 """
 
+from __future__ import annotations
+
 from itertools import combinations, product
 from typing import Any
 

@@ -2,6 +2,8 @@
 learns with different interpolations (Figure 15). Models are those of `lab.papers.simplicity.images.settings`.
 """
 
+from __future__ import annotations
+
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields
 from typing import Any

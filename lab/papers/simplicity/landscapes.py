@@ -6,6 +6,8 @@ best here is read off each table; where several are as accurate, each of them ma
 between tables: it depends on the distances of their points (App. A).
 """
 
+from __future__ import annotations
+
 from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any

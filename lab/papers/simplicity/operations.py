@@ -4,6 +4,8 @@ a function that was learned for one of them helps with others (Section 4, Figure
 Models, recipes and searches of Figure 14 are those of Figure 28, so that one search serves both; training ends sooner.
 """
 
+from __future__ import annotations
+
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import Any

@@ -2,6 +2,8 @@
 depths. Those of the width of Figure 5 are its runs.
 """
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from functools import partial
 from typing import Any

@@ -4,6 +4,8 @@ Tables 1 to 3 and Figure 15 (`interpolations`) have networks with one hidden lay
 with ReLU and those with the function that the search finds as it is.
 """
 
+from __future__ import annotations
+
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial

@@ -2,6 +2,8 @@
 addition (simplicity paper, Section 3.5, Figure 12).
 """
 
+from __future__ import annotations
+
 from dataclasses import replace
 from functools import partial
 from math import nan

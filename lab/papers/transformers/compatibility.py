@@ -1,5 +1,7 @@
 """Section 3.2 and Figure 11 of the transformers paper: do functions learned for one task serve another?"""
 
+from __future__ import annotations
+
 from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any, NamedTuple

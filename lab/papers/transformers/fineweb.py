@@ -5,6 +5,8 @@ polynomials in its place (Appendices E and F).
 models of a twelfth of the width; `smoke` only runs the machinery.
 """
 
+from __future__ import annotations
+
 from collections.abc import Iterator
 from functools import partial
 from typing import Any, cast

@@ -5,6 +5,8 @@ place, each trained with from scratch. The paper has it for language models (`la
 is for four algorithmic tasks.
 """
 
+from __future__ import annotations
+
 from functools import cache, partial
 from typing import Any
 

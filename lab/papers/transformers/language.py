@@ -2,6 +2,8 @@
 3 and 5: designs of the literature in the place of GELU and of softmax; functions learned with one model or several.
 """
 
+from __future__ import annotations
+
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial

@@ -1,6 +1,8 @@
 """Figures 2 and 10 of the transformers paper: test accuracy during training, with GELU and with functions learned for
 the task (Section 3.1, Appendix C). Figure 2 reads runs that Figure 10 trains."""
 
+from __future__ import annotations
+
 from collections.abc import Collection, Iterable, Sequence
 from math import log
 from typing import Any

@@ -1,5 +1,7 @@
 """Figures 3 and 4 of the transformers paper: longer sequences than those that were trained on, and smaller models."""
 
+from __future__ import annotations
+
 from typing import Any
 
 import numpy as np

@@ -5,6 +5,8 @@ The paper trains both at one rate (Table 4). Here each has every rate of one gri
 with seeds that no figure uses. The function comes from one search, at the task's own rate.
 """
 
+from __future__ import annotations
+
 from typing import Any
 
 import pandas as pd

@@ -64,9 +64,7 @@ def setting(task: str, scale: str) -> Setting:
     base = printed(task)
     paper = replace(base, recipe=replace(base.recipe, rate=_PAPER_RATES.get(task, base.recipe.rate)))
     if scale == "smoke":
-        model = replace(paper.model, layers=1, heads=2, width=8)
-        recipe = replace(paper.recipe, steps=6, rate=0.003, batch=8, every=2)
-        return replace(paper, model=model, recipe=recipe, read=4, models=2, searches=min(paper.searches, 2))
+        return _smaller(paper)
     if scale == "paper" or task in CHEAP:
         return paper
     changes, steps, rate, batch, read, models = _LAPTOP[task]
@@ -75,6 +73,12 @@ def setting(task: str, scale: str) -> Setting:
     evaluate = ("lengths",) if task == "copy" else paper.evaluate
     model = replace(paper.model, **changes)
     return replace(paper, model=model, recipe=recipe, evaluate=evaluate, read=read, models=models)
+
+
+def _smaller(paper: Setting) -> Setting:
+    model = replace(paper.model, layers=1, heads=2, width=8)
+    recipe = replace(paper.recipe, steps=6, rate=0.003, batch=8, every=2)
+    return replace(paper, model=model, recipe=recipe, read=4, models=2, searches=min(paper.searches, 2))
 
 
 # Best on `val` in data/results/transformers/sweep/paper/sweep.csv; from 0.005 on, a GELU baseline stays at chance.

@@ -1,6 +1,8 @@
 """Figures 7, 13 and 14 of the transformers paper, and Figure 12 of language models: models of several sizes, each with
 functions of its own (Section 4.1, Appendix D)."""
 
+from __future__ import annotations
+
 from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from math import isnan

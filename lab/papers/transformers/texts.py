@@ -1,5 +1,7 @@
 """Figures 8, 9 and 15 of the transformers paper: language models of prose and code (Section 4, Appendix D)."""
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from functools import partial
 from math import exp, isfinite

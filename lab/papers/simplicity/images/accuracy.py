@@ -4,6 +4,8 @@ class ids (Figures 2 and 17).
 Figures 4 and 18 have the same runs; those of Figures 3 and 16, which show the functions, are among them.
 """
 
+from __future__ import annotations
+
 from collections.abc import Sequence
 from functools import partial
 from typing import Any

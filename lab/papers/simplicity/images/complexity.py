@@ -1,6 +1,8 @@
 """Section 3.2 and Appendix E.2 of the simplicity paper: accuracy on image sets against complexity (Figures 4 and 18).
 Figure 4 is of MNIST alone."""
 
+from __future__ import annotations
+
 from typing import Any
 
 import numpy as np

@@ -5,6 +5,8 @@ A search moves knots by steps of a fixed length, which leaves noise of single kn
 irregular it looks. So what goes up and down more has to do so smoothed, too, and not over its own range alone.
 """
 
+from __future__ import annotations
+
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any

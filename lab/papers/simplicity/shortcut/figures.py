@@ -1,6 +1,8 @@
 """Section 3.4 of the simplicity paper: can a non-linearity steer a network to one feature of several that tell the
 label? Figures 9, 25 and 26, on collages of two tiles."""
 
+from __future__ import annotations
+
 from collections.abc import Callable
 from typing import Any
 

@@ -4,6 +4,8 @@ Figures 6, 22 and 23 have the same models (`lab.papers.simplicity.tables.complex
 as its unit, each the mean of its seeds. Functions come from one search a table.
 """
 
+from __future__ import annotations
+
 import functools
 from collections.abc import Sequence
 from functools import partial

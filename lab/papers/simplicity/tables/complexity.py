@@ -4,6 +4,8 @@ against their accuracy in training (Figures 6, 22 and 23).
 Total variation is never compared between tables: it depends on the distances of their points (App. A).
 """
 
+from __future__ import annotations
+
 from functools import partial
 from typing import Any
 

@@ -1,5 +1,6 @@
 """The light door: what is imported where little is asked for, and functions with torch, numpy and safetensors alone."""
 
+import os
 import re
 import subprocess
 import sys
@@ -38,8 +39,9 @@ ABSENT = {
 }
 
 
-def run(code):
-    return subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True)
+def run(code, **variables):
+    env = os.environ | variables
+    return subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, env=env)
 
 
 @pytest.mark.parametrize("words", [None, [], ["--help"], ["figurs"], ["zoo", "--help"], ["figure", "nosuch"]])
@@ -49,7 +51,8 @@ def test_what_does_little_imports_little(words):
 
 
 def alone(code, folder):
-    return run(f"ABSENT = {ABSENT!r}\n{ALONE}import os\nimport lab\nos.chdir({str(folder)!r})\n{code}")
+    code = f"ABSENT = {ABSENT!r}\n{ALONE}import os\nimport lab\nos.chdir({str(folder)!r})\n{code}"
+    return run(code, LAB_STORE=str(folder / "store"))  # other tests publish functions into their store's zoo
 
 
 def test_functions_need_torch_numpy_and_safetensors_alone(tmp_path):

@@ -136,8 +136,8 @@ SHIPPED = {
         }.items()
     ],
     "transformers/D_symmetry.ipynb": [
-        ("transformers/fig12", "found.mirror", f"{SHAPED} and method == 'symmetrized'", "mirror", 0),
-        ("transformers/fig12", "found.correlation", f"{SHAPED} and method == 'symmetrized'", "correlation", ROUNDED),
+        ("transformers/fig12", "symmetry.mirror", f"{SHAPED} and method == 'symmetrized'", "mirror", 0),
+        ("transformers/fig12", "symmetry.correlation", f"{SHAPED} and method == 'symmetrized'", "correlation", ROUNDED),
         (
             "transformers/fig12",
             "[powers[degree] for degree in (6, 18)]",

@@ -21,6 +21,7 @@ KEYWORD = b"lab:figure"
 NOTE = re.compile(rb'<metadata id="lab-figure">(.*?)</metadata>', re.DOTALL)
 SEAL = "sha256"
 FIELDS = {"entry": str, "scale": str, "command": str, "lab": str, "seeds": int, "runs": str, "tables": dict}
+FIELDS |= {"tasks": list, "seeds_asked": int}  # which a note has where not all of a figure was asked for
 
 
 def note(facts: Mapping) -> dict:
@@ -63,17 +64,12 @@ def with_note(content: bytes, stated: Mapping) -> bytes:
 def split(content: bytes) -> tuple[bytes, bytes | None]:
     """A PNG or SVG without its note, and the note. ValueError where it is neither."""
     if not content.startswith(HEAD):
-        match = NOTE.search(content)
         if b"<svg" not in content[:1000]:
             raise ValueError("it is neither PNG nor SVG")
-        return (
-            (content, None)
-            if match is None
-            else (
-                content[: match.start()] + content[match.end() :],
-                html.unescape(match[1].decode()).encode(),
-            )
-        )
+        match = NOTE.search(content)
+        if match is None:
+            return content, None
+        return content[: match.start()] + content[match.end() :], html.unescape(match[1].decode()).encode()
     bare, text, place = [HEAD], None, len(HEAD)
     while place < len(content):
         size = int.from_bytes(content[place : place + 4], "big") + 12
@@ -97,11 +93,10 @@ def read(path: str | Path) -> tuple[dict, bool]:
         bare, text = split(Path(path).read_bytes())
         stated = {} if text is None else json.loads(text)
         seal = stated.pop(SEAL, None)
-        known = all(isinstance(stated.get(name), kind) for name, kind in FIELDS.items())
-        tasks, seeds = stated.get("tasks", []), stated.get("seeds_asked", 1)
-        known = known and isinstance(tasks, list) and isinstance(seeds, int)
-        texts = (stated[name] for name, kind in FIELDS.items() if known and kind is str)
-        known = known and all(isinstance(text, str) and text.isprintable() for text in (*texts, *tasks))
+        values = {"tasks": [], "seeds_asked": 1} | stated
+        known = all(isinstance(values.get(name), kind) for name, kind in FIELDS.items())
+        texts = [value for name, value in values.items() if FIELDS.get(name) is str]
+        known = known and all(isinstance(text, str) and text.isprintable() for text in [*texts, *values["tasks"]])
     except (OSError, ValueError, AttributeError, TypeError, RecursionError) as error:
         raise LabError(f"{path} cannot be read as a picture of the lab ({' '.join(str(error).split())})") from error
     if not known:

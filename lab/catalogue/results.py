@@ -73,7 +73,7 @@ class Results:
             raise self._unreadable(path, error) from error
 
     def digests(self) -> dict[str, str]:
-        """Digests of all tables that are here, once each has been found to be whole."""
+        """Digests of all tables that are here; a damaged one raises."""
         for name in self.names:
             self.table(name)
         return digests({name: _content(path) for name in self.names if (path := self.path(name))})

@@ -6,15 +6,13 @@ import numpy as np
 import pandas as pd
 
 from lab.catalogue import registry
-from lab.catalogue.build import figure, trained
+from lab.catalogue.build import figure
 from lab.catalogue.picture import read, runs_digest
 from lab.catalogue.results import Results, contents, digests
 from lab.catalogue.shipped import shipped_results
 from lab.errors import LabError
 from lab.scale import check_scale
 from lab.store import Store
-
-OF_SOME = ("tasks", "seeds_asked")  # what a note has where not all of a figure was asked for
 
 
 def verify(path: str | Path) -> tuple[bool, str]:
@@ -27,29 +25,29 @@ def verify(path: str | Path) -> tuple[bool, str]:
     of = f"{stated['entry']}, scale {stated['scale']}"
     if not whole:
         return False, f"{path} was changed after the lab drew it; its note says {of}"
-    entry, scale, tasks, seeds = registry.entry(stated["entry"]), stated["scale"], *map(stated.get, OF_SOME)
+    entry, scale = registry.entry(stated["entry"]), stated["scale"]
+    tasks, seeds = stated.get("tasks"), stated.get("seeds_asked")  # where not all of the figure was asked for
     check_scale(scale, entry.scales)
-    here, of_these = shipped_results(entry.name, scale), entry.for_tasks(tasks) if tasks else entry
-    stored = all(Store().has(spec) for _, spec in of_these.plan(scale, seeds or entry.seeds[scale]))
-    of_all = here and not seeds and here.facts.get("tasks") == tasks
-    if of_all and not trained(entry, scale, Store()):
-        facts, tables, now = here.facts, {name: here.table(name) for name in here.names}, here.digests()
-    elif stored or here.has_all(of_these) and not seeds:
-        made = figure(entry.name, scale, seeds=seeds, shipped=not stored, progress=False, tasks=tasks)
-        facts, tables = made.provenance, {"table": made.table, **made.extras}
-        now = digests(contents(tables))
-    else:
+    of_these = entry.for_tasks(tasks) if tasks else entry
+    planned = [spec for _, spec in of_these.plan(scale, seeds or entry.seeds[scale])]
+    stored = all(map(Store().has, planned))
+    shipped = not seeds and shipped_results(entry.name, scale).has_all(of_these) and not (stored and planned)
+    if not stored and not shipped:
         raise LabError(f"{path}: {of}: there are no results here to compare with; `lab figure {path}` makes them")
+    made = figure(entry.name, scale, seeds=seeds, shipped=shipped, progress=False, tasks=tasks)
+    tables = {"table": made.table, **made.extras}
+    now = digests(contents(tables))
     if now == stated["tables"]:
         return True, f"{path}: {of}: the same numbers"
-    if runs_digest(facts) != stated["runs"]:
+    if runs_digest(made.provenance) != stated["runs"]:
         return False, f"{path}: {of}: of other runs ({stated['seeds']} seeds) than those that are here"
     drawn = Results(Path(path).parent)
     other = [name for name in stated["tables"] if now.get(name) != stated["tables"][name]]
     if drawn.path() and drawn.digests() == stated["tables"]:
         said = "; ".join(f"{name}: {differing(drawn.table(name), tables.get(name))}" for name in other)
         return False, f"{path}: {of}: {said}"
-    return False, f"{path}: {of}: other numbers ({', '.join(other)}); beside its tables it is compared cell by cell"
+    cure = "where its tables lie in its folder, they are compared cell by cell"
+    return False, f"{path}: {of}: other numbers ({', '.join(other)}); {cure}"
 
 
 def differing(one: pd.DataFrame, other: pd.DataFrame | None) -> str:

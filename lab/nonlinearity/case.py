@@ -17,7 +17,7 @@ STEP, TINY = 1e-5, 1e-6  # of differences in float64: to look for kinks, and at 
 
 
 class Broken(AssertionError):
-    """A law does not hold: what was seen."""
+    """A law does not hold: what was measured."""
 
 
 class NotAsked(Exception):
@@ -168,5 +168,5 @@ def keeps(case: Case, *dtypes: torch.dtype) -> None:
 
 
 def shown_at(x: Tensor, where: Tensor) -> str:
-    """The numbers at which something was seen, in words."""
+    """The numbers at which something happened, in words."""
     return ", ".join(f"{number:g}" for number in dict.fromkeys(x[where].tolist()))

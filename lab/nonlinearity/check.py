@@ -55,7 +55,7 @@ class Law:
     def outcome(self, case: Case) -> Outcome:
         """What comes of it."""
         try:
-            with _global_state_kept(), torch.enable_grad(), warnings.catch_warnings():
+            with _global_state_restored(), torch.enable_grad(), warnings.catch_warnings():
                 warnings.simplefilter("ignore")  # of the user's code, at inputs that it may not like
                 return Outcome(self, True, self.test(case) or "")
         except NotAsked as why:
@@ -68,7 +68,7 @@ class Law:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What came of a law. passed: None where it does not apply. detail: what was seen, or why it does not apply."""
+    """What came of a law. passed: None where it does not apply. detail: what was measured, or why it does not apply."""
 
     law: Law
     passed: bool | None
@@ -210,7 +210,7 @@ def _case(f: Any, shape: Sequence[int] | None) -> Case:
     with contextlib.suppress(NotAsked):  # what cannot be copied: a law says so
         called = case.copy()
     try:
-        with _global_state_kept(), torch.no_grad(), warnings.catch_warnings():
+        with _global_state_restored(), torch.no_grad(), warnings.catch_warnings():
             warnings.simplefilter("ignore")
             y = called(x.clone())
     except Exception as error:
@@ -228,7 +228,7 @@ def _case(f: Any, shape: Sequence[int] | None) -> Case:
 
 
 @contextlib.contextmanager
-def _global_state_kept() -> Iterator[None]:
+def _global_state_restored() -> Iterator[None]:
     """Leave the global generators of torch, numpy and Python, and torch's default type, as they were, whatever a
     function does to them. Gradients can be taken inside, also under torch.inference_mode."""
     numbers, state = random.getstate(), np.random.get_state()  # noqa: NPY002  what the function may touch

@@ -1,4 +1,4 @@
-"""The laws of a non-linearity: a line each, with whether it holds and what was seen."""
+"""The laws of a non-linearity: a line each, with whether it holds and what was measured."""
 
 from __future__ import annotations
 

@@ -5,11 +5,11 @@ from typing import Any
 
 from lab.spec.models import Learned, Shaped
 from lab.spec.recipes import TUNINGS, Tuning
-from lab.spec.searches import SharedSearch
+from lab.spec.searches import OfTask, SharedSearch
 
 
 @dataclass(frozen=True)
-class RunSpec:
+class RunSpec(OfTask):
     """One trained model: task + model + recipe + seed."""
 
     # a name of `lab.tasks.NAMES`, a `Text`, a `MaskedText`, an `OwnTask`, a `DataSpec`, a table, or a task whose
@@ -22,18 +22,13 @@ class RunSpec:
     task_seed: int = 0  # seed of the data set that a name stands for, or of a table's splits
 
     @property
-    def task_name(self) -> str:
-        """The name of the task, without its parameters."""
-        return self.task if isinstance(self.task, str) else self.task.name
-
-    @property
     def tuning(self) -> bool:
         """Whether it is followed on `val` alone: it chooses a setting, and no figure reports its seed."""
         return self.evaluate == ("val",)
 
 
 @dataclass(frozen=True)
-class FineTuning:
+class FineTuning(OfTask):
     """A run of a GPT-Neo or RoBERTa whose weights are tuned, with a new head of two classes.
 
     task: of GLUE ("cola", "sst2", "mrpc", "rte"). seed: of the head's initial weights and the order of examples.
@@ -45,11 +40,6 @@ class FineTuning:
     tuning: Tuning = TUNINGS["2024"]
     seed: int = 0
     examples: int | None = None
-
-    @property
-    def task_name(self) -> str:
-        """The task of GLUE."""
-        return self.task
 
     @property
     def model(self) -> Any:

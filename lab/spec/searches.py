@@ -10,8 +10,19 @@ from lab.spec.recipes import ConstantRate, Fit
 from lab.tasks.table import TableTask
 
 
+class OfTask:
+    """What specs with one task have in common."""
+
+    task: Any
+
+    @property
+    def task_name(self) -> str:
+        """The name of the task, without its parameters."""
+        return self.task if isinstance(self.task, str) else self.task.name
+
+
 @dataclass(frozen=True)
-class SearchSpec:
+class SearchSpec(OfTask):
     """A stage-I search (`two_loss`, Algorithm 1): `models` models share the learned spline(s)."""
 
     task: Any  # a name, a `Text`, an `OwnTask`, or a task whose examples are made as they are needed
@@ -29,11 +40,6 @@ class SearchSpec:
     start: str = field(default="zero", metadata={"since": 2})
 
     by: ClassVar[str] = "two_loss"
-
-    @property
-    def task_name(self) -> str:
-        """The name of the task, as other specs have it."""
-        return self.task if isinstance(self.task, str) else self.task.name
 
 
 @dataclass(frozen=True)
@@ -149,7 +155,7 @@ class ModuleEpisodes(EpisodeSpec):
 
 
 @dataclass(frozen=True)
-class TwoLossSpec:
+class TwoLossSpec(OfTask):
     """A search by two losses (transformers paper, Algorithm 1) for the functions of perceptrons: the models that an
     `EpisodeSpec` has, and a cheaper search, in which weights and function are learned at the same time.
 
@@ -174,14 +180,9 @@ class TwoLossSpec:
 
     by: ClassVar[str] = "two_loss"
 
-    @property
-    def task_name(self) -> str:
-        """The name of its task."""
-        return self.task.name
-
 
 @dataclass(frozen=True)
-class ModuleSearch:
+class ModuleSearch(OfTask):
     """A search by two losses (transformers paper, Algorithm 1) in models of the user's: `models` of them share one
     function, in the place of all activations that are replaced.
     """
@@ -201,11 +202,6 @@ class ModuleSearch:
     task_seed: int = 0
 
     by: ClassVar[str] = "two_loss"
-
-    @property
-    def task_name(self) -> str:
-        """The name of its data."""
-        return self.task.name
 
 
 Search = SearchSpec | SharedSearch | EpisodeSpec | TwoLossSpec | ModuleSearch

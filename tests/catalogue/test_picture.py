@@ -109,7 +109,7 @@ def test_a_picture_of_other_numbers_says_how_many_cells_differ(png, tmp_path):
     tables["table"] = table.to_csv(index=False).encode()
     facts = shipped.facts | {"tables": digests(tables)}
     png.write_bytes(with_note(png.read_bytes(), note(facts)))
-    assert "other numbers (table); beside its tables" in verify(png)[1]
+    assert "other numbers (table); where its tables lie in its folder" in verify(png)[1]
     (tmp_path / "provenance.json").write_bytes(sealed(facts))
     for name, content in tables.items():
         (tmp_path / f"{name}.csv").write_bytes(content)

@@ -101,11 +101,16 @@ def _tables(entry: Entry, scale: str | None, folder: Path) -> tuple[str, dict[st
     chosen = next(whole, next(iter(here)))  # a claim that speaks of many tasks is not read from some
     names = ["table", *(["functions"] if any(claim.of_functions for claim in entry.claims) else [])]
     with pd.option_context("mode.string_storage", "python"):  # arrow's strings are slow to loop over, as claims do
-        return chosen, {one: here[chosen].table(one) for one in names if here[chosen].path(one)}
+        tables = {one: here[chosen].table(one) for one in names if here[chosen].path(one)}
+    for other in {claim.beside for claim in entry.claims if claim.beside}:
+        if "table" in (theirs := _tables(entries()[other], scale, folder)[1]):
+            both = {entry.name: tables["table"], other: theirs["table"]}
+            tables[other] = pd.concat([rows.assign(entry=name) for name, rows in both.items()], ignore_index=True)
+    return chosen, tables
 
 
 def _claim(entry: Entry, claim: Claim, scale: str, tables: dict[str, pd.DataFrame]) -> dict:
-    table = tables.get("functions" if claim.of_functions else "table")
+    table = tables.get(claim.beside or ("functions" if claim.of_functions else "table"))
     verdict = absent(NOT_HERE) if table is None else claim.verdict(table, scale)
     open_ = verdict.word in OPEN
     row = {

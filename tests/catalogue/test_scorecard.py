@@ -22,6 +22,7 @@ from tests.papers.hypernetwork.planted import fractions, logic
 from tests.papers.simplicity.planted import sines
 from tests.papers.tables import matrix as runs
 from tests.papers.test_claims import PLANTED
+from tests.papers.transformers import planted as planted_transformers
 from tests.papers.transformers.planted import curves
 from tests.processes import ROOT
 
@@ -77,10 +78,10 @@ def test_what_is_here_is_scored_and_the_rest_is_not(tmp_path):
     placed(tmp_path, transformers_fig2=curves(True), hypernetwork_tableA2=fractions(False))
     placed(tmp_path, "smoke", transformers_fig10=curves(True))
     found = scorecard.score(results=tmp_path)
-    assert verdicts(found, "transformers/fig2") == [HOLDS] * 4
+    assert verdicts(found, "transformers/fig2") == [HOLDS] * 5
     assert verdicts(found, "hypernetwork/tableA2") == [FAILS, FAILS, FAILS]
     assert set(verdicts(found, "transformers/fig10")) == {ABSENT}, "numbers of smoke runs mean nothing"
-    assert sum(row["verdict"] != ABSENT for row in found["claims"]) == 7
+    assert sum(row["verdict"] != ABSENT for row in found["claims"]) == 8
     assert set(verdicts(scorecard.score("smoke", tmp_path), "transformers/fig10")) != {ABSENT}
 
 
@@ -89,7 +90,7 @@ def test_the_papers_scale_goes_first(tmp_path):
     placed(tmp_path, "paper", transformers_fig2=curves(False))
     for scale, word in ((None, FAILS), ("paper", FAILS), ("laptop", HOLDS)):
         rows = [row for row in scorecard.score(scale, tmp_path)["claims"] if row["entry"] == "transformers/fig2"]
-        assert [row["verdict"] for row in rows] == [word] * 4
+        assert [row["verdict"] for row in rows] == [word] * 5
         assert {row["scale"] for row in rows} == {scale or "paper"}
 
 
@@ -169,15 +170,25 @@ SHIPPED = [name for name, found in entries().items() if found.claims and (RESULT
 
 @pytest.mark.parametrize("name", SHIPPED)
 def test_shipped_results_are_scored(name):
-    folder = RESULTS / name / "laptop"
+    _, tables = scorecard._tables(entry(name), "laptop", RESULTS)
     for claim in entry(name).claims:
-        found = claim.verdict(
-            pd.read_csv(folder / f"{'functions' if claim.of_functions else 'table'}.csv.gz"), "laptop"
-        )
+        found = claim.verdict(tables[claim.beside or ("functions" if claim.of_functions else "table")], "laptop")
         assert found.word in WORDS
         assert found.n >= 1 or found.word == ABSENT and found.reason
         assert isnan(found.low) or found.low <= found.effect <= found.high
         assert found.word in (HOLDS, FAILS) or claim.decides, "what is open says what would decide it"
+
+
+def test_a_claim_of_two_figures_reads_both_and_is_not_measured_where_one_is_missing(tmp_path):
+    both = planted_transformers.contrast(True)
+
+    def contrast():
+        return next(row for row in scorecard.score(results=tmp_path)["claims"] if row["id"].endswith("/contrast"))
+
+    placed(tmp_path, transformers_fig9=both.query("entry == 'transformers/fig9'").drop(columns="entry"))
+    assert contrast()["reason"] == scorecard.NOT_HERE
+    placed(tmp_path, "paper", transformers_fig5=both.query("entry == 'transformers/fig5'").drop(columns="entry"))
+    assert (contrast()["verdict"], contrast()["scale"]) == (HOLDS, "laptop")
 
 
 def test_what_is_wrong_is_said(tmp_path):

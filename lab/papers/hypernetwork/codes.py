@@ -9,10 +9,11 @@ import numpy as np
 import pandas as pd
 import torch
 
+from lab import estimates
 from lab.errors import LabError
 from lab.papers.claims import Verdict, all_of
 from lab.papers.hypernetwork.scores import paired, percent
-from lab.papers.runs import per_seed
+from lab.papers.runs import POINTS, per_seed
 from lab.papers.tables import Labelled
 from lab.plots import latent_codes
 from lab.plots.style import method_title
@@ -154,6 +155,29 @@ def maps_summary(table: pd.DataFrame) -> str:
 
 def _each(numbers: Sequence[float], form: str) -> str:
     return ", ".join("–" if number != number else format(number, form) for number in numbers)
+
+
+def clustered(table: pd.DataFrame, colouring: str) -> pd.DataFrame:
+    """How far neighbours on maps are alike above chance, layers × methods: for labels in percent, for values as a
+    correlation."""
+    shares = {
+        keys: (alike - chance) * (1 if rows["label"].isna().all() else 100)
+        for keys, rows in table[table["colouring"] == colouring].groupby(["layer", "method"], sort=False)
+        for alike, chance in [latent_codes.neighbours(rows)]
+    }
+    return pd.Series(shares).unstack()
+
+
+def over_maps(values: pd.Series, **claimed) -> Verdict:
+    """Over methods, of one map each."""
+    return Verdict(
+        estimates.mean(values, "methods", "methods and their noise, of one model each"), above=0.0, **claimed
+    )
+
+
+def clusters_by(colouring: str) -> Callable[[pd.DataFrame], Verdict]:
+    """In the last layer: the share of neighbours with the same label, above chance."""
+    return lambda table: over_maps(clustered(table, colouring).iloc[-1], unit=POINTS)
 
 
 def similarities(runs: Labelled, count: int, sample: Sample, labels: Labels, order: Sequence[str]) -> pd.DataFrame:

@@ -12,7 +12,17 @@ import pandas as pd
 from lab.papers.claims import Claim
 from lab.papers.entry import Entry, Planned
 from lab.papers.hypernetwork import logic
-from lab.papers.hypernetwork.codes import MAPS, Labels, by_layer, decodable, decoded, fresh, mapped, maps_summary
+from lab.papers.hypernetwork.codes import (
+    MAPS,
+    Labels,
+    by_layer,
+    clusters_by,
+    decodable,
+    decoded,
+    fresh,
+    mapped,
+    maps_summary,
+)
 from lab.papers.hypernetwork.scores import best_runs
 from lab.papers.hypernetwork.settings import ONE, READ, READ_HELD_OUT, SEEDS, origin, read_length
 from lab.papers.tables import Labelled
@@ -102,6 +112,15 @@ def _notes(scale: str) -> list[str]:
 
 
 _claim = partial(Claim, decides="fuzzy logic with the paper's 50,000 steps: 9 runs of 50 minutes", hours=3.8)
+FIG2D = (
+    Claim(
+        "terms",
+        "Clusters of codes correspond to the terms of a function (the first one, over attentions)",
+        clusters_by("term 1"),
+        decides="maps of three seeds, 6 runs more of a quarter of an hour",
+        hours=0.8,
+    ),
+)
 FIG2B = (
     _claim(
         "decodable",
@@ -154,6 +173,7 @@ ENTRIES = (
         "clusters are explained by the terms of the function more than by the value of its output",
         measure=lambda runs, examples: mapped(best_runs(runs), examples, sample, TARGET | FIRST, last=True),
         plot=partial(latent_codes.maps, height=190),
+        claims=FIG2D,
         examples={"smoke": 60, "laptop": 800, "overnight": 1_200, "paper": 2_000},
         **_MAPS,
     ),

@@ -113,6 +113,29 @@ def _later_layers(table: pd.DataFrame) -> Verdict:
     return all_of(paired({m: scores[m, last] - scores[m, early] for m in table["method"].unique()}, above=0.0))
 
 
+def _magnitude_early(table: pd.DataFrame) -> Verdict:
+    """Second layer minus last, how far neighbours' targets go together: in the first, two methods have one code."""
+    by_layer = codes.clustered(table, "target")
+    return codes.over_maps(by_layer.iloc[1] - by_layer.iloc[-1], unit="correlation")
+
+
+_of_maps = partial(Claim, decides="maps of three seeds, 6 runs more of 57 minutes", hours=2.9)
+FIG5B = (
+    _of_maps(
+        "rules",
+        "Clusters of the last layer's codes match the rules (neighbours above chance, over attentions)",
+        codes.clusters_by("rule"),
+        stands_in=two_features,
+    ),
+)
+FIGA6 = (
+    _of_maps(
+        "magnitude",
+        "The target's magnitude explains clusters more in early layers (2nd than last, over attentions)",
+        _magnitude_early,
+        stands_in=two_features,
+    ),
+)
 _claim = partial(
     Claim,
     decides="9 seeds more of each method, with 5 million problems: 27 runs of 57 minutes",
@@ -167,6 +190,7 @@ ENTRIES = (
         " answer follows",
         "clusters of the last layer match the rules",
         measure=_maps(RULE, last=True),
+        claims=FIG5B,
         **_LAST,
     ),
     Entry(
@@ -210,6 +234,7 @@ ENTRIES = (
         " target and by the rule that the answer follows",
         "early layers cluster by magnitude, the last one by rule",
         measure=_maps(TARGET | RULE),
+        claims=FIGA6,
         plot=latent_codes.maps,
         summary=_maps_summary,
         notes=lambda scale: _notes(

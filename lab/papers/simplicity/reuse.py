@@ -5,6 +5,7 @@ depths. Those of the width of Figure 5 are its runs.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -81,6 +82,17 @@ def _often_fewer_layers(table: pd.DataFrame) -> Verdict:
     return Verdict(estimates.mean([one.effect for one in every], "tables"), above=0.0, unit=POINTS)
 
 
+def _alike_in_width(table: pd.DataFrame) -> Verdict:
+    """Correlation, over the networks of Figure 8, of how far ReLU and the learned function are from their mean over
+    widths: what depth does is taken out."""
+    rows = table[table["table"].str.startswith(FIGURE_8) & ~table["diverged"].astype(bool)]
+    means = rows.groupby(["layers", "width", "method"])["accuracy"].mean().unstack("method")
+    means = means.reindex(columns=[RELU, LEARNED])
+    away = means - means.groupby("layers").transform("mean")
+    found = estimates.correlation(away[RELU], away[LEARNED], "networks")
+    return Verdict(replace(found, covers="networks of one table, and one search"), above=0.0)
+
+
 _claim = partial(Claim, decides=MORE_SEEDS)
 FIG8 = (
     _claim(
@@ -93,6 +105,12 @@ FIG8 = (
         "fewer-layers",
         "Learned functions surpass ReLU with fewer layers (one less than its most, COVERTYPE)",
         lambda table: all_of(_gains(table, first=True, fewer=True)),
+        hours=1.0,
+    ),
+    _claim(
+        "width",
+        "Accuracy varies with width similarly as with ReLU (over networks, COVERTYPE)",
+        _alike_in_width,
         hours=1.0,
     ),
 )

@@ -12,7 +12,7 @@ import pandas as pd
 
 from lab import estimates, tasks
 from lab.errors import listed
-from lab.papers.claims import Claim, Verdict, absent, all_of, any_of
+from lab.papers.claims import Claim, Verdict, absent, all_of, any_of, on_every_reading
 from lab.papers.entry import Entry, Planned
 from lab.papers.runs import POINTS, gains, per_seed, speed_up
 from lab.papers.tables import curves
@@ -110,6 +110,7 @@ def differences(table: pd.DataFrame, known: Sequence[str], others: Collection[st
 
 
 CONVERGED = 0.9  # accuracy that counts as convergence; the paper names no number
+LEVELS = (0.5, 0.6, 0.7, 0.8)  # that ADD reaches, which ends at 88 % at most
 LITTLE = 5.0  # points of accuracy, below which a difference is taken as little; the paper names no number
 STILL = 1.0  # point: a baseline that rises by less in the last fifth of training has levelled off
 PERFECT = 0.99  # accuracy from which on nothing is left to reach
@@ -129,6 +130,14 @@ def _twice_as_fast(table: pd.DataFrame) -> Verdict:
         if task not in others:
             verdicts.append(speed_up(slow, fast, level=CONVERGED, above=2.0, case=task))
     return all_of(verdicts)
+
+
+def _add_sooner(table: pd.DataFrame) -> Verdict:
+    """The paper's 2-3 times at a level that most runs reach: it names none."""
+    slow, fast = (table[(table["task"] == "add") & (table["method"] == method)] for method in (BASELINE, MLP))
+    return on_every_reading(
+        {f"to {100 * level:.0f} %": speed_up(slow, fast, level, above=1.0, case="add") for level in LEVELS}
+    )
 
 
 def _faster_on(table: pd.DataFrame, *tasks: str) -> Verdict:
@@ -219,6 +228,13 @@ FIG2 = (
         lambda table: _faster_on(table, "addmod"),
         decides="ADDMOD with six searches",
         hours=0.5,
+    ),
+    Claim(
+        "add",
+        "For ADD, optimized architectures reach accuracies from 50 to 80 % in fewer steps",
+        _add_sooner,
+        decides="three searches of ADD, and 12 seeds",
+        hours=3.0,
     ),
 )
 FIG10 = (

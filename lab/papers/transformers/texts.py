@@ -13,10 +13,11 @@ import pandas as pd
 from lab import estimates
 from lab.papers.claims import Claim, Verdict, absent, all_of, any_of
 from lab.papers.entry import Entry, Planned
-from lab.papers.runs import POINTS, compare_one
+from lab.papers.runs import POINTS, compare_one, per_seed
 from lab.papers.tables import Labelled, alive, per_run
 from lab.papers.transformers import language, settings
 from lab.papers.transformers.language import LINEAR, claim_on_texts, perplexity_changes, some_text, verdicts_of
+from lab.papers.transformers.matrix import comparable
 from lab.papers.transformers.origin import texts_origin
 from lab.papers.transformers.settings import BASELINE, FROM_GELU, MLP, TEXT_NAMES, TEXT_SEEDS, TEXTS
 from lab.plots import go
@@ -28,7 +29,7 @@ from lab.spec import replace
 from lab.statistics import LEVEL, over_seeds
 from lab.tasks.named import task_title
 
-MANO = "mano"
+MANO, MATRIX = "mano", "transformers/fig5"
 METHODS = (LINEAR, BASELINE, *language.LEARNED)
 UNCLEAR = "shakespeare char"  # three seeds do not decide whether the gain diminishes
 SMALL = 2.0  # percent of perplexity: what is taken here as very small
@@ -171,6 +172,24 @@ def _differences_are_small(table: pd.DataFrame) -> Verdict:
     return all_of(verdicts)
 
 
+def _spread(table: pd.DataFrame, task: str) -> float:
+    """How far a task's accuracies with different functions lie apart: the standard deviation over functions, in points,
+    without what the noise of seeds adds to it."""
+    runs = per_seed(table[table["task"] == task], "architecture").drop(columns=BASELINE)
+    noise = (runs.var(ddof=1) / runs.count()).mean()
+    return max(float(runs.mean().var(ddof=1) - noise), 0.0) ** 0.5
+
+
+def _less_than_on_tasks(table: pd.DataFrame) -> Verdict:
+    """The spread on algorithmic tasks of Figure 5 minus that on texts, each over its tasks."""
+    texts = table[(table["entry"] != MATRIX) & (table["task"] != MANO)]
+    tasks = table[table["entry"] == MATRIX]
+    known = {"tasks": (tasks, comparable(tasks)), "texts": (texts, list(texts["task"].unique()))}
+    spreads = {side: [_spread(rows, task) for task in names] for side, (rows, names) in known.items()}
+    covers = "tasks and texts, of one search each"
+    return Verdict(replace(compare_one(spreads, "tasks", "texts", covers), over="texts"), above=0.0, unit=POINTS)
+
+
 def _larger_early(table: pd.DataFrame) -> Verdict:
     """Early gain minus last gain: how much more the baseline's loss falls in between, each run by itself."""
     verdicts = []
@@ -210,6 +229,15 @@ FIG9 = (
         "small",
         f"Which text a function was learned for makes less than {SMALL:.0f} % of perplexity",
         _differences_are_small,
+    ),
+    claim_on_texts(
+        "contrast",
+        "Functions matter less on texts than on algorithmic tasks (spread of accuracies, Figure 5)",
+        _less_than_on_tasks,
+        beside=MATRIX,
+        decides="Figure 5 at the paper's settings with 12 seeds a cell: three of its tasks have noise alone",
+        hours=14.0,
+        stands_in=lambda table, scale: language.other_texts(table[table["entry"] != MATRIX], scale),
     ),
 )
 FIG15 = (

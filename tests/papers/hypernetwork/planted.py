@@ -112,6 +112,23 @@ def decoders(right):
     return pd.concat([table.assign(varied=varied) for varied in ("context", "query")], ignore_index=True)
 
 
+def maps(right):
+    """Tight groups of eleven points. Right: a group has one label, and in the second layer one value; wrong: it has
+    eleven labels, and one value in the last layer."""
+    rng, rows = np.random.default_rng(RNG), []
+    for method in ("softmax", "linear", "hyla"):
+        for layer in range(4):
+            for group in range(11):
+                for member in range(11):
+                    place = 100 * np.array([group % 4, group // 4]) + rng.normal(size=2)
+                    label = f"label {group if right else member}"
+                    alike = layer == (1 if right else 3)
+                    value = (group if alike else member) + 0.1 * rng.normal()
+                    rows += [(method, layer, *place, name, label, np.nan) for name in ("rule", "term 1")]
+                    rows.append((method, layer, *place, "target", None, value))
+    return pd.DataFrame(rows, columns=["method", "layer", "x", "y", "colouring", "label", "value"])
+
+
 def similarities(right):
     rng, rows, pair = np.random.default_rng(RNG), [], {"addition", "subtraction"}
     for method in ("softmax", "hyla"):
@@ -153,6 +170,9 @@ PLANTED = {
     "hypernetwork/fig4a": problems,
     "hypernetwork/fig5e": similarities,
     "hypernetwork/fig5f": decoders,
+    "hypernetwork/fig2d": maps,
+    "hypernetwork/fig5b": maps,
+    "hypernetwork/figA6": maps,
     "hypernetwork/tableA2": fractions,
     "hypernetwork/fig4b": partial(along, "layers"),
     "hypernetwork/fig5c": partial(along, "heads"),

@@ -109,6 +109,15 @@ def image_runs(right):
     return pd.DataFrame(rows, columns=names)
 
 
+def depths(right):
+    """On `val` ReLU is best with four layers, all others with one; on `test`, too, or the other way round."""
+    table = image_runs(True)
+    relu = table["method"] == "ReLU"
+    table["accuracy_val"] = 0.5 + 0.01 * table["layers"].where(relu, -table["layers"])
+    noise = 0.001 * np.random.default_rng(RNG).normal(size=len(table))
+    return table.assign(accuracy=(table["accuracy_val"] if right else 1 - table["accuracy_val"]) + noise)
+
+
 def image_models(right):
     """Complexity goes with accuracy in regression and against it in classification, or the other way round."""
     table = image_runs(True)
@@ -223,6 +232,13 @@ def reused(right):
         for seed in range(6)
     ]
     return pd.DataFrame(rows, columns=["table", "method", "layers", "width", "seed", "accuracy", "diverged"])
+
+
+def in_width(right):
+    """Networks get better with width; with the learned function, too, or worse."""
+    table = reused(True)
+    turned = (table["method"] == "learned") & (not right)
+    return table.assign(accuracy=table["accuracy"] - 0.0004 * table["width"] * turned)
 
 
 def looked_at(right):
@@ -365,6 +381,7 @@ def transfers(right):
 PLANTED = {
     "simplicity/fig2": image_runs,
     "simplicity/fig16": image_functions,
+    "simplicity/fig17": depths,
     "simplicity/fig18": image_models,
     "simplicity/fig9": collages,
     "simplicity/fig25": collages,

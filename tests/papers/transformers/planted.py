@@ -218,6 +218,17 @@ def text_matrix(right):
     return pd.DataFrame(rows, columns=["task", "architecture", "seed", "perplexity", "accuracy", "diverged"])
 
 
+def contrast(right):
+    """Figure 9 above Figure 5. Functions matter on the tasks, and not on the texts; or the other way round."""
+    texts, tasks = text_matrix(True), matrices(True).query("part == 'MLP'")
+    if not right:
+        number = texts["architecture"].map({name: i for i, name in enumerate(texts["architecture"].unique())})
+        texts["accuracy"] = 0.5 + 0.1 * (number % 2)
+        tasks = tasks.assign(accuracy=0.5 + 0.001 * np.random.default_rng(RNG).normal(size=len(tasks)))
+    both = {"transformers/fig9": texts, "transformers/fig5": tasks}
+    return pd.concat([rows.assign(entry=name) for name, rows in both.items()], ignore_index=True)
+
+
 def symmetries(right):
     """Symmetrized functions a point worse than learned ones, or a point better."""
     rng, rows = np.random.default_rng(RNG), []

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from lab.papers.claims import Claim, Verdict, all_of
+from lab.papers.claims import Claim, Verdict, absent, all_of, any_of
 from lab.papers.entry import Entry, Planned
 from lab.papers.runs import POINTS, gains_on_rows
 from lab.papers.simplicity.complexity import kept_accuracy
@@ -151,6 +151,26 @@ def _harder(table: pd.DataFrame) -> Verdict:
     return _gains(table, groups, pairs, covers="seeds", above=0.0)
 
 
+def _other_depth(table: pd.DataFrame) -> Verdict:
+    """On some set, in some mode: a function and ReLU are best on `val` with different numbers of layers, and on `test`
+    each is better with its own number than with the other's."""
+    depths = retained(table).groupby(["set", "mode", "method"], sort=False)["layers"].first()
+    known = alive(table).groupby(["set", "mode", "method", "layers"], sort=False)["accuracy"]
+    groups = {kind: 100 * values.to_numpy(float) for kind, values in known}
+    rows, verdicts = images_tested(table), []
+    for (name, mode, method), own in depths.items():
+        theirs = depths.get((name, mode, RELU), own)
+        kinds = [(method, own, theirs), (RELU, theirs, own)]
+        pairs = {
+            f"{TITLES[name]}, {mode}, {one} with {best} layers": ((name, mode, one, best), (name, mode, one, other))
+            for one, best, other in kinds
+        }
+        if own != theirs and {key for pair in pairs.values() for key in pair} <= set(groups):
+            both = gains_on_rows(groups, pairs, dict.fromkeys(pairs, rows), above=0.0, unit=POINTS)
+            verdicts.append(all_of(both))
+    return any_of(verdicts) if verdicts else absent("each function is best with as many layers as ReLU")
+
+
 _in_regression = partial(
     Claim,
     needs=_baseline_as_printed,
@@ -182,6 +202,17 @@ FIG2 = (
         _baseline_as_printed,
         "the whole sets, as at scale overnight",
         1.0,
+    ),
+)
+
+
+FIG17 = (
+    Claim(
+        "other-depth",
+        "The best number of layers is sometimes different for different functions (some set)",
+        _other_depth,
+        decides="10 seeds, on the whole sets",
+        hours=3.0,
     ),
 )
 
@@ -365,6 +396,7 @@ ENTRIES = (
         "the best number of layers is sometimes different for different functions",
         plot=fig17,
         summary=_best_depths,
+        claims=FIG17,
         **_SHARED,
     ),
 )

@@ -102,7 +102,7 @@ def _tables(entry: Entry, scale: str | None, folder: Path) -> tuple[str, dict[st
     names = ["table", *(["functions"] if any(claim.of_functions for claim in entry.claims) else [])]
     with pd.option_context("mode.string_storage", "python"):  # arrow's strings are slow to loop over, as claims do
         tables = {one: here[chosen].table(one) for one in names if here[chosen].path(one)}
-    for other in {claim.beside for claim in entry.claims if claim.beside}:
+    for other in {claim.with_entry for claim in entry.claims if claim.with_entry}:
         if "table" in (theirs := _tables(entries()[other], scale, folder)[1]):
             both = {entry.name: tables["table"], other: theirs["table"]}
             tables[other] = pd.concat([rows.assign(entry=name) for name, rows in both.items()], ignore_index=True)
@@ -110,7 +110,7 @@ def _tables(entry: Entry, scale: str | None, folder: Path) -> tuple[str, dict[st
 
 
 def _claim(entry: Entry, claim: Claim, scale: str, tables: dict[str, pd.DataFrame]) -> dict:
-    table = tables.get(claim.beside or ("functions" if claim.of_functions else "table"))
+    table = tables.get(claim.with_entry or ("functions" if claim.of_functions else "table"))
     verdict = absent(NOT_HERE) if table is None else claim.verdict(table, scale)
     open_ = verdict.word in OPEN
     row = {

@@ -151,7 +151,7 @@ class Claim:
 
     name: unique within the entry. decides, hours: what would decide the claim, and for how many hours of a machine of
     two cores (NaN: it takes a GPU or data that are not here). of_functions: it is measured in the entry's second table.
-    beside: another entry, whose table stands below the entry's own; a column `entry` says which rows are whose.
+    with_entry: another entry, whose table stands below the entry's own; a column `entry` says which rows are whose.
     stands_in: what the table has in place of the paper's text, data or size; "" where it has the paper's own.
     """
 
@@ -162,7 +162,7 @@ class Claim:
     decides: str = ""
     hours: float = nan
     of_functions: bool = False
-    beside: str = ""
+    with_entry: str = ""
     stands_in: Condition | None = None
 
     def verdict(self, table: pd.DataFrame, scale: str) -> Verdict:

@@ -172,7 +172,7 @@ SHIPPED = [name for name, found in entries().items() if found.claims and (RESULT
 def test_shipped_results_are_scored(name):
     _, tables = scorecard._tables(entry(name), "laptop", RESULTS)
     for claim in entry(name).claims:
-        found = claim.verdict(tables[claim.beside or ("functions" if claim.of_functions else "table")], "laptop")
+        found = claim.verdict(tables[claim.with_entry or ("functions" if claim.of_functions else "table")], "laptop")
         assert found.word in WORDS
         assert found.n >= 1 or found.word == ABSENT and found.reason
         assert isnan(found.low) or found.low <= found.effect <= found.high

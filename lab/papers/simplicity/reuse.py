@@ -89,8 +89,8 @@ def _alike_in_width(table: pd.DataFrame) -> Verdict:
     means = rows.groupby(["layers", "width", "method"])["accuracy"].mean().unstack("method")
     means = means.reindex(columns=[RELU, LEARNED])
     away = means - means.groupby("layers").transform("mean")
-    found = estimates.correlation(away[RELU], away[LEARNED], "networks")
-    return Verdict(replace(found, covers="networks of one table, and one search"), above=0.0)
+    estimate = estimates.correlation(away[RELU], away[LEARNED], "networks")
+    return Verdict(replace(estimate, covers="networks of one table, and one search"), above=0.0)
 
 
 _claim = partial(Claim, decides=MORE_SEEDS)

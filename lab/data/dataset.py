@@ -45,6 +45,7 @@ DIGESTS = {
     "moby_dick": "8a33333af6e524eeb6b9fb7b3f14514a0e98f8043ab406f70fc5a312ec180d36",
     "gpt2_merges": "5330df6a873ce8b550811d27a7692f66ec265cfec40a24aebeb36e20ff219b32",
     "state_of_the_union": "697183ed2f6414f97273932d586944235da75580b72b3556f9e2eef7d61195b8",
+    "tinystories_train_2mb": "701939e926aeaad779b534ec8cd2757a586032ec9c0d69ac6c086b389e943905",
     "blimp": "a81c5731523451efd9e01c43b88631b7a44211f2e023a5b6dc9802f69a0a0a36",
 }
 
@@ -241,8 +242,11 @@ class Dataset:
 
     @property
     def files(self) -> tuple[tuple[str, ...], ...]:
-        """Sets of files, any of which satisfies it in the folder that LAB_DATA names (compressed with gzip or not)."""
+        """Sets of files, any of which satisfies it in the folder that LAB_DATA names (compressed with gzip or not).
+        Several files may be in one ZIP file."""
         sets: tuple[tuple[str, ...], ...] = ((f"{self.name}.npz",),)
         if self.kind == "text":
             sets = ((f"{self.name}.txt",), *sets)
-        return sets + tuple(dict.fromkeys(source.members for source in self.sources if source.members))
+        given = tuple(dict.fromkeys(source.members for source in self.sources if source.members))
+        zipped = any(len(members) > 1 for members in given)
+        return (*sets, *given, (f"{self.name}.zip",)) if zipped else (*sets, *given)

@@ -18,8 +18,8 @@ from pathlib import Path
 
 from lab.data import cache, convert, texts
 from lab.data.catalogue import BENCHMARK, CATALOGUE
-from lab.data.dataset import Dataset
-from lab.data.download import Files, SourceError, short, unpacked
+from lab.data.dataset import Dataset, Source
+from lab.data.download import Files, SourceError, check_zip, matching, short, unpacked
 from lab.data.shape import Arrays
 from lab.errors import ArgumentError, LabError, listed, shown
 from lab.files import user_folder
@@ -270,10 +270,21 @@ def candidates(known: Dataset) -> Iterator[tuple[list[Path], Callable[[Files], A
             wanted = [member.removesuffix(".gz") for member in source.members]
             if wanted and all(member in files for member in wanted):
                 yield [files[member] for member in wanted], source.read
+            elif len(wanted) > 1 and (path := files.get(f"{known.name}.zip")):
+                yield [path], partial(_of_zip, source=source, path=path, most=known.shape.bytes)
         for name, path in files.items() if known.kind == "table" else ():  # maybe with something in front of its name
             stem, _, ending = name.lower().replace("-", "_").rpartition(".")
             if ending in ("csv", "parquet") and f"_{stem}".endswith("_" + known.name.lower().replace("-", "_")):
                 yield [path], convert.benchmark_table
+
+
+def _of_zip(files: Files, source: Source, path: Path, most: int) -> Arrays:
+    """A source's files out of a ZIP file, from whatever folders in it."""
+    check_zip(files[path.name], most)
+    contents = unpacked(matching(path, "*", most), most)
+    if absent := [name for name in source.members if name.removesuffix(".gz") not in contents]:
+        raise ValueError(f"it has no {absent[0]}")
+    return source.read(contents)
 
 
 def _folders() -> Iterator[dict[str, Path]]:

@@ -1,13 +1,17 @@
 """Files in LAB_DATA: what only has a set's name is named and not used; what fits is read, and stays the user's."""
 
 import gzip
+import zipfile
 
 import numpy as np
 import pandas as pd
 import pytest
 
 from lab.data import convert, datasets
+from lab.data.dataset import DIGESTS
+from lab.data.sentence_sets import blimp_pairs
 from lab.errors import ArgumentError, LabError
+from tests.probes.test_minimal_pairs import blimp_files
 
 
 @pytest.fixture
@@ -85,6 +89,28 @@ def test_a_file_that_unpacks_to_too_much_is_not_unpacked(own):
     assert "unpacks to more than 44 MB" in refused()
     np.savez_compressed(own / "electricity.npz", inputs=np.zeros((38_474, 1000), np.float32))
     assert "its content has 154 MB, more than the 44 MB it can need" in refused()
+
+
+def test_a_publishers_folder_is_read_as_a_zip_file_too(own, monkeypatch):
+    files = blimp_files()
+
+    def put(names, more=b""):
+        with zipfile.ZipFile(own / "blimp.zip", "w", zipfile.ZIP_DEFLATED) as archive:
+            archive.writestr("data/README", more)
+            for name in names:
+                archive.writestr(f"data/{name}", files[name])
+
+    assert "or blimp.zip into a folder" in refused("blimp")
+    put(list(files)[:-1])
+    assert f"blimp.zip cannot be read (it has no {list(files)[-1]})" in refused("blimp")
+    put(files, bytes(100_000_000))
+    assert "more than the 60 MB it can need" in refused("blimp")
+    put(files)
+    assert "blimp.zip is another data set (SHA-256" in refused("blimp")
+    monkeypatch.delitem(DIGESTS, "blimp")  # that of the publisher's own sentences
+    found = datasets.load("blimp")
+    assert found.origin == "blimp.zip in the folder LAB_DATA" and datasets.find("blimp") == own / "blimp.zip"
+    assert (found.arrays["text"] == blimp_pairs(files)["text"]).all()
 
 
 WRONG = {

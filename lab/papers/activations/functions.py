@@ -119,25 +119,28 @@ def fig_functions(table: pd.DataFrame, functions: pd.DataFrame) -> go.Figure:
     table: family, method, layer, parameter, value, diverged; functions: family, method, line, x, value.
     """
     methods = [name for name in LEARNING if name in set(functions["method"])]
-    first, second = FAMILIES.values()
+    families = [family for family in FAMILIES if family in set(functions["family"])]
+    first, *others = (FAMILIES[family] for family in families)
     titles = [
         title
         for method in methods
-        for title in (f"{TITLES[method]}, {first}", second, "" if method == "kan" else "by layer")
+        for title in (f"{TITLES[method]}, {first}", *others, "" if method == "kan" else "by layer")
     ]
-    figure = grid(titles, 3, 118, gap=52, top=70, horizontal=52)
+    last = len(families) + 1
+    figure = grid(titles, last, 118, gap=52, top=70, horizontal=52)
     for row, method in enumerate(methods, 1):
-        for column, family in enumerate(FAMILIES, 1):
+        for column, family in enumerate(families, 1):
             curves = functions[(functions["method"] == method) & (functions["family"] == family)]
             _draw_functions(figure, curves, family, (row, column))
         rows = alive(table)[lambda rows, method=method: rows["method"] == method]
         if len(rows):
-            _draw_parameters(figure, rows, method, (row, 3))
-    for column in (1, 2):
+            _draw_parameters(figure, rows, method, (row, last))
+    for column in range(1, last):
         figure.update_xaxes(title_text="input", row=len(methods), col=column)
     set_reading(
         figure,
-        "Left and middle: dotted, the activation without parameters; line, the median of all channels, layers and"
+        f"Left{' and middle' if others else ''}:"
+        " dotted, the activation without parameters; line, the median of all channels, layers and"
         " seeds; band, from their 5th to their 95th percentile. Of gated activations, the gate's function. Of a KAN,"
         " functions of edges, which have no parameter in common. Right: G1 is GPT-Neo's first layer; boxes, quartiles;"
         " whiskers, 5th to 95th percentile; dotted, before training.",
@@ -165,11 +168,17 @@ def _draw_functions(figure: go.Figure, rows: pd.DataFrame, family: str, at: Pane
 
 def _draw_parameters(figure: go.Figure, rows: pd.DataFrame, method: str, at: Panel) -> None:
     """A box a layer and family: G1 is GPT-Neo's first layer."""
-    for family, title in FAMILIES.items():
-        values = rows[rows["family"] == family].groupby("layer")["value"]
+    for family, of_family in rows.groupby("family", sort=False):
+        title, values = FAMILIES[str(family)], of_family.groupby("layer")["value"]
         shares = values.quantile(list(BOX.values())).unstack()
         box = {name: shares[share] for name, share in BOX.items()}
-        look = {"name": title, "marker": {"color": COLOURS[family]}, "showlegend": False, "row": at[0], "col": at[1]}
+        look = {
+            "name": title,
+            "marker": {"color": COLOURS[str(family)]},
+            "showlegend": False,
+            "row": at[0],
+            "col": at[1],
+        }
         figure.add_box(x=[f"{title[0]}{layer + 1}" for layer in shares.index], **box, **look)
     figure.add_hline(BEFORE[method], line={"color": INK, "width": 1.2, "dash": "dot"}, row=at[0], col=at[1])
     figure.update_yaxes(title_text=PARAMETERS[rows["parameter"].iloc[0]], row=at[0], col=at[1])
@@ -194,7 +203,7 @@ ENTRIES = (
         summary=summary,
         seeds=SEEDS,
         origin=origin(),
-        minutes={"smoke": 0.5, "laptop": 18, "paper": 700},
+        minutes={"smoke": 0.5, "laptop": 18, "overnight": 75, "paper": 700},
         place=("fig", "", 1, ""),
     ),
 )

@@ -59,6 +59,14 @@ def test_where_blimp_is_here_every_phenomenon_is_scored(made, monkeypatch):
         assert table[name].equals(table["blimp"].rename(name))
 
 
+def test_where_one_family_was_trained_the_other_has_no_panel(made):
+    table = scores(True)
+    assert len(list(table1(table[table["family"] == "gpt_neo"]).select_xaxes())) == len(small_models.PANELS) + 1
+    both = made["activations/fig_functions"]
+    one = [rows[rows["family"] == "gpt_neo"] for rows in (both.table, both.extras["functions"])]
+    assert not [trace for trace in functions.fig_functions(*one).data if "RoBERTa" in (trace.name or "")]
+
+
 def test_parameters_are_those_of_the_models_and_one_a_channel(made):
     table = made["activations/fig_functions"].table
     for method in ("prelu", "learnable_geglu"):
@@ -124,6 +132,11 @@ def test_scores_at_chance_or_absent_measure_no_claim_of_blimp():
             *("learnable-gelu-best", "learnable-gelu", "relu", "kan", "alike")
         }
         assert words["learnable"] == words["learnable-geglu"] == HOLDS
+    one = table[table["family"] == "gpt_neo"].assign(parameters=189_248)
+    found = claims["relu"].verdict(one, "overnight")
+    assert found.word == ON_STAND_IN[HOLDS]
+    assert found.stand_in == "models of 0.19 million weights in place of the paper's 9, GPT-Neo alone"
+    assert claims["learnable-gelu-best"].verdict(one, "overnight").word == ABSENT, "it is about RoBERTa"
     small = table.assign(parameters=81_088)
     for name in ("learnable", "learnable-geglu"):
         found = claims[name].verdict(small, "laptop")

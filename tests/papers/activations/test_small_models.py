@@ -61,10 +61,18 @@ def test_where_blimp_is_here_every_phenomenon_is_scored(made, monkeypatch):
 
 def test_where_one_family_was_trained_the_other_has_no_panel(made):
     table = scores(True)
-    assert len(list(table1(table[table["family"] == "gpt_neo"]).select_xaxes())) == len(small_models.PANELS) + 1
+    assert len(list(table1(table[table["family"] == "gpt_neo"]).select_xaxes())) == len(small_models.PANELS)
     both = made["activations/fig_functions"]
     one = [rows[rows["family"] == "gpt_neo"] for rows in (both.table, both.extras["functions"])]
     assert not [trace for trace in functions.fig_functions(*one).data if "RoBERTa" in (trace.name or "")]
+
+
+def test_a_step_is_timed_alone_and_drawn_where_it_is_known(made):
+    table = made["activations/table1"].table
+    assert (table["step_ms"] > 0).all() and (table.groupby(["family", "method"])["step_ms"].nunique() == 1).all()
+    earlier = table1(scores(True))
+    timed = table1(scores(True).assign(step_ms=30.0))
+    assert len(list(timed.select_xaxes())) == len(list(earlier.select_xaxes())) + len(FAMILIES)
 
 
 def test_parameters_are_those_of_the_models_and_one_a_channel(made):

@@ -12,10 +12,11 @@ READY  := $(VENV)/.ready
 TESTED := $(VENV)/.ready-dev
 # Present while pip is at work. Finding it means that an earlier installation was cut short, so that one starts over.
 BUSY   := $(VENV)/.installing
-# uv installs faster. It does not read pip's settings, so it is told where pip finds wheels.
+# uv installs faster. It does not read pip's settings, so it is told where pip finds wheels. Neither compiles what it installs:
+# Python does so where a module is first imported, and most never are.
 UV     := $(shell command -v uv)
 PIP    := $(if $(UV),UV_FIND_LINKS="$${UV_FIND_LINKS-$$PIP_FIND_LINKS}" uv pip install --python $(BIN)/python,$\
-  $(BIN)/python -m pip install --disable-pip-version-check)
+  $(BIN)/python -m pip install --disable-pip-version-check --no-compile)
 
 help:  ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -28,7 +29,6 @@ figure: say-figure $(READY)  ## draw Figure 11 of the simplicity paper as shippe
 
 say-figure:
 	@echo "Figure 11 of the simplicity paper: the shipped picture first, then training, about 4 minutes on two cores."
-	@test -e $(READY) || echo "Before that, the lab is installed into $(VENV): some minutes."
 
 # SCALE=overnight or paper, HOURS=10; it goes on from where it stopped
 overnight: $(READY)  ## train every figure for a night, those first whose open claims cost least
@@ -74,9 +74,8 @@ lab: $(READY)  ## open JupyterLab on the first notebook
 clean:  ## remove .venv; what you trained stays
 	rm -rf $(VENV)
 
-# The card's packages, images, and Hugging Face's models, which three notebooks look into.
 $(READY): pyproject.toml constraints.txt
-	$(call install,'.[export]' transformers)
+	$(call install,'.[export]')
 	@touch $(READY)
 
 $(TESTED): pyproject.toml constraints.txt
@@ -92,6 +91,7 @@ define install
 	@$(PYTHON) -c 'import ensurepip, venv' 2>/dev/null || { \
 	  echo "$(PYTHON) lacks venv or ensurepip; on Debian and Ubuntu: apt install python3-venv" >&2; exit 1; }
 	@if [ -e $(BUSY) ]; then echo "An earlier installation did not finish; starting over."; rm -rf $(VENV); fi
+	@echo "First, what this needs is installed into $(VENV): some minutes with pip, one or less with uv."
 	@rm -f $(READY) $(TESTED); mkdir -p $(VENV); touch $(BUSY)
 	$(PYTHON) -m venv $(VENV)
 	$(PIP) --constraint constraints.txt --editable $(1)

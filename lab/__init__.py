@@ -12,6 +12,8 @@ from importlib import import_module
 from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
+from lab.places import VERSION as __version__  # noqa: F401
+
 if TYPE_CHECKING:  # what is asked for is imported then (PEP 562): torch alone takes seconds
     from lab.api import fit, search, train, trained
     from lab.catalogue.build import entry, figure
@@ -32,7 +34,6 @@ if TYPE_CHECKING:  # what is asked for is imported then (PEP 562): torch alone t
     from lab.tasks import Task
     from lab.widgets import explore, plot
 
-__version__ = "0.1.0"
 _HOMES = {
     "lab.api": ("fit", "search", "train", "trained"),
     "lab.catalogue.build": ("entry", "figure"),

@@ -12,7 +12,7 @@ from lab.devices import choose_device, device_name
 from lab.errors import LabError
 from lab.nonlinearity import op
 from lab.nonlinearity.zoo import own_folder, zoo_names
-from lab.places import NAME, in_words, unused
+from lab.places import VERSION, in_words, unused
 from lab.store import UNNOTED, Store, results
 from lab.versions import ARITHMETIC, version_of
 
@@ -59,7 +59,7 @@ def browser() -> str | None:
 def _lab() -> str:
     """Which lab this is, and which others Python would find behind it."""
     others = "".join(f"; not used: {place}" for place in unused())
-    return f"{version_of(NAME)}, {in_words()}{others}"
+    return f"{VERSION}, {in_words()}{others}"
 
 
 def _or_error(examined: Callable[[], str]) -> str:

@@ -9,6 +9,7 @@ from pathlib import Path
 
 from lab.errors import LabError
 
+VERSION = "0.1.0"
 NAME = "lab-nonlinearities"  # of the distribution, and of the user's data folder
 PACKAGE = Path(__file__).parent
 CHECKOUT = PACKAGE.parent if (PACKAGE.parent / "data" / "zoo").is_dir() else None
@@ -45,7 +46,13 @@ def in_words() -> str:
 
 
 def unused() -> list[Path]:
-    """Folders of other labs on Python's path, behind the one that is used."""
+    """Folders of other labs that Python finds, on its path or by an editable installation, beside the one in use."""
     here = PACKAGE.resolve()
-    labs = (Path(folder or ".", "lab").resolve() for folder in sys.path)
-    return [lab for lab in dict.fromkeys(labs) if lab != here and (lab / "nonlinearity" / "spline.py").is_file()]
+    specs = [finder.find_spec("lab", None) for finder in sys.meta_path]
+    labs = [Path(folder or ".", "lab") for folder in sys.path]
+    labs += [Path(spec.origin).parent for spec in specs if spec and spec.origin]
+    return [
+        lab
+        for lab in dict.fromkeys(lab.resolve() for lab in labs)
+        if lab != here and (lab / "nonlinearity" / "spline.py").is_file()
+    ]

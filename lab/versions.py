@@ -7,7 +7,7 @@ import subprocess
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
-from lab.places import CHECKOUT, NAME
+from lab.places import CHECKOUT, VERSION
 
 PACKAGES = ("torch", "numpy", "pandas", "plotly")
 # The revision of the lab's arithmetic: raise it with each change of code after which a spec trains to other numbers, in
@@ -18,7 +18,7 @@ ARITHMETIC = 2
 
 def versions() -> dict[str, str]:
     """Versions of what makes numbers and drawing: lab (with its commit), Python, torch, numpy, pandas, plotly."""
-    result = {"lab": version_of(NAME), "python": platform.python_version()}
+    result = {"lab": VERSION, "python": platform.python_version()}
     if commit := lab_commit():
         result["lab_commit"] = commit
     return result | {name: version_of(name) for name in PACKAGES}

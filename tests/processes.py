@@ -146,16 +146,18 @@ def on_a_disk_of(size: str, folder: str) -> None:
     Once more: change its size. PermissionError where the machine does not allow it.
     """
     if not os.path.ismount(folder):  # noqa: PTH114
-        new_user, new_mounts, private = 0x10000000, 0x00020000, 1 << 18 | 1 << 14
-        user, group = os.geteuid(), os.getegid()
-        _call("unshare", new_mounts if user == 0 else new_mounts | new_user)
-        if user != 0:  # be root of a name space of its own
-            for name, text in (("setgroups", "deny"), ("uid_map", f"0 {user} 1"), ("gid_map", f"0 {group} 1")):
-                Path(f"/proc/self/{name}").write_text(text)
-        _call("mount", b"none", b"/", None, ctypes.c_ulong(private), None)
+        _own_mounts()
         _call("mount", b"tmpfs", folder.encode(), b"tmpfs", ctypes.c_ulong(0), f"size={size}".encode())
     else:
         _call("mount", b"tmpfs", folder.encode(), b"tmpfs", ctypes.c_ulong(1 << 5), f"size={size}".encode())
+
+
+def read_only(folder: str) -> None:
+    """Let nobody write below `folder`, not even root, as seen by this process. PermissionError as above."""
+    bind, again = 1 << 12, 1 << 12 | 1 << 5 | 1  # MS_BIND, and with MS_REMOUNT and MS_RDONLY
+    _own_mounts()
+    for flags in (bind, again):
+        _call("mount", folder.encode(), folder.encode(), None, ctypes.c_ulong(flags), None)
 
 
 def like_an_ordinary_user() -> None:
@@ -167,6 +169,17 @@ def like_an_ordinary_user() -> None:
         for field in (0, 1):
             data[field] &= ~(1 << 1 | 1 << 2)
         _call("capset", header, data)
+
+
+def _own_mounts() -> None:
+    """What this process mounts from now on, no other sees."""
+    new_user, new_mounts, private = 0x10000000, 0x00020000, 1 << 18 | 1 << 14
+    user, group = os.geteuid(), os.getegid()
+    _call("unshare", new_mounts if user == 0 else new_mounts | new_user)
+    if user != 0:  # be root of a name space of its own
+        for name, text in (("setgroups", "deny"), ("uid_map", f"0 {user} 1"), ("gid_map", f"0 {group} 1")):
+            Path(f"/proc/self/{name}").write_text(text)
+    _call("mount", b"none", b"/", None, ctypes.c_ulong(private), None)
 
 
 def _call(name: str, *arguments: object) -> None:

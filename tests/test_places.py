@@ -1,18 +1,40 @@
 """Where things are, in a checkout and in an installation."""
 
+import importlib.metadata
 import json
 import shutil
 import sys
+from importlib.util import spec_from_file_location
 from pathlib import Path
 
 import pytest
 
+import lab
 from lab import doctor, places
 from lab.data import cache
 from lab.errors import LabError
 from lab.nonlinearity.zoo import own_folder
 from lab.places import SHIPPED
 from lab.store import Store
+from lab.versions import versions
+from tests.processes import ROOT
+
+READ_ONLY = """
+import lab
+from lab.cli import main
+from tests.processes import ROOT, read_only
+try:
+    read_only(str(ROOT))
+except PermissionError:
+    raise SystemExit(77)
+main(["doctor"])
+print(lab.zoo("transformers/memorize").values[:1].tolist())
+for words in ("notebooks --no-open {}/mine", "sweep memorize --scale smoke"):
+    try:
+        main(words.format(ROOT).split())
+    except SystemExit as end:
+        assert end.code == 1
+"""
 
 
 @pytest.fixture
@@ -47,6 +69,27 @@ def test_a_users_folder_that_cannot_be_written_is_one_line(installed, monkeypatc
     assert doctor.examine()["store health"].startswith("/proc cannot be written")
 
 
+@pytest.mark.skipif(sys.platform != "linux", reason="mounts are Linux's")
+def test_where_nothing_can_be_written_the_lab_works_or_says_it_in_a_line(nursery):
+    folders = {"HOME": ROOT / "data", "XDG_CACHE_HOME": ROOT / "data" / "none", "LAB_STORE": ROOT / "data" / "store"}
+    ended = nursery.run(READ_ONLY, **folders)
+    if ended.code == 77:
+        pytest.skip("this machine lets nobody mount")
+    assert ended.code == 0, ended.err
+    assert "spline kernel" in ended.out and "[0.0" in ended.out
+    assert len(ended.said) == 2 and all("Read-only file system" in line for line in ended.said), ended.err
+
+
+def test_the_version_is_that_of_the_lab_in_use(monkeypatch, tmp_path):
+    """Not that of another one which is installed beside it."""
+    noted = tmp_path / "lab_nonlinearities-99.0.dist-info"
+    noted.mkdir()
+    (noted / "METADATA").write_text("Name: lab-nonlinearities\nVersion: 99.0\n")
+    monkeypatch.setattr(sys, "path", [str(tmp_path), *sys.path])
+    assert importlib.metadata.version("lab-nonlinearities") == "99.0"
+    assert doctor.examine()["lab"].startswith(f"{lab.__version__}, ") and versions()["lab"] == lab.__version__
+
+
 def test_without_platformdirs_the_folder_is_asked_for(installed, monkeypatch):
     monkeypatch.setitem(sys.modules, "platformdirs", None)
     with pytest.raises(LabError, match="LAB_STORE"):
@@ -54,14 +97,24 @@ def test_without_platformdirs_the_folder_is_asked_for(installed, monkeypatch):
 
 
 def test_the_doctor_says_which_of_two_labs_is_used(monkeypatch, tmp_path):
-    assert "not used" not in doctor.examine()["lab"]
-    (tmp_path / "lab" / "nonlinearity").mkdir(parents=True)
-    (tmp_path / "lab" / "nonlinearity" / "spline.py").touch()
+    class Editable:
+        """Of an editable installation."""
+
+        @staticmethod
+        def find_spec(name, path=None, target=None):
+            return spec_from_file_location(name, tmp_path / "editable" / name / "__init__.py")
+
+    alone = doctor.examine()["lab"]
+    assert f"checkout {Path(places.__file__).parents[1]}" in alone
+    for folder in ("", "editable"):
+        (tmp_path / folder / "lab" / "nonlinearity").mkdir(parents=True)
+        (tmp_path / folder / "lab" / "nonlinearity" / "spline.py").touch()
     (tmp_path / "other" / "lab").mkdir(parents=True)  # some other package of this name
     for folder in (tmp_path, tmp_path / "other", tmp_path):
         monkeypatch.setattr(sys, "path", [*sys.path, str(folder)])
-    here = Path(places.__file__).parents[1]
-    assert doctor.examine()["lab"].endswith(f"checkout {here}; not used: {tmp_path / 'lab'}")
+    monkeypatch.setattr(sys, "meta_path", [*sys.meta_path, Editable])
+    others = sorted(f"not used: {tmp_path / folder / 'lab'}" for folder in ("", "editable"))
+    assert sorted({*doctor.examine()["lab"].split("; ")} - {*alone.split("; ")}) == others
 
 
 def test_the_doctor_says_that_a_store_is_of_another_lab(monkeypatch, store_folder):

@@ -3,7 +3,13 @@
 import csv
 import dataclasses
 import json
+import os
+import re
+import subprocess
 import sys
+import time
+import urllib.parse
+import urllib.request
 
 import pytest
 
@@ -15,6 +21,7 @@ from lab.cli import main
 from lab.cli.shipped import FIRST
 from lab.errors import LabError
 from lab.places import NOTEBOOKS
+from tests.processes import ROOT
 
 NAME = "transformers/memorize"
 
@@ -74,12 +81,32 @@ def test_notebooks_are_copied_once_and_what_was_changed_stays(tmp_path, capsys):
     assert words.startswith(f"1 of {len(sources)} notebooks copied") and "1 there differ" in words
 
 
-def test_jupyterlab_opens_on_the_first(tmp_path, monkeypatch):
-    asked = []
-    monkeypatch.setattr("os.execv", lambda program, words: asked.append((program, words)))
-    main(["notebooks", str(tmp_path)])
-    assert asked == [(sys.executable, [sys.executable, "-m", "jupyterlab", str(tmp_path / FIRST)])]
-    assert (tmp_path / FIRST).is_file()
+def test_jupyterlab_opens_on_the_first(tmp_path):
+    """The real one: what it gives the user's browser leads to the notebook."""
+    folder, page, config = tmp_path / "mine", tmp_path / "page", tmp_path / "config"
+    browser = tmp_path / "browser"  # stands for the user's: keeps the page that it is asked to show
+    browser.write_text(f'#!/bin/sh\ncat "${{1#file://}}" > {page}.part && mv {page}.part {page}\n')
+    browser.chmod(0o755)
+    config.mkdir()
+    settings = {"ip": "127.0.0.1", "port": 0, "open_browser": True, "allow_root": True}
+    (config / "jupyter_server_config.json").write_text(json.dumps({"ServerApp": settings}))
+    places = {f"JUPYTER_{name}_DIR": str(tmp_path / name.lower()) for name in ("CONFIG", "RUNTIME", "DATA")}
+    command = [sys.executable, "-m", "lab", "notebooks", str(folder)]
+    with (tmp_path / "log").open("wb") as log:
+        server = subprocess.Popen(command, env=os.environ | places | {"BROWSER": f"{browser} %s"}, stderr=log, cwd=ROOT)
+    try:
+        while not page.exists():
+            assert server.poll() is None, (tmp_path / "log").read_text()
+            time.sleep(0.05)
+        (url,) = set(re.findall(r'href="([^"]+)"', page.read_text()))
+        assert urllib.parse.urlsplit(url).path == f"/lab/tree/{FIRST}"
+        with urllib.request.urlopen(url) as answer:
+            assert answer.status == 200 and b"JupyterLab" in answer.read()
+        with urllib.request.urlopen(url.replace("/lab/tree/", "/api/contents/")) as answer:
+            assert json.load(answer)["content"]["cells"]
+    finally:
+        server.terminate()
+        server.wait(60)
 
 
 def test_notebooks_cannot_be_copied_into_a_file(tmp_path, capsys):

@@ -23,7 +23,7 @@ from lab.catalogue.results import Results
 from lab.catalogue.shipped import read
 from lab.errors import ArgumentError, LabError, check_path
 from lab.files import put
-from lab.places import NAME, SHIPPED
+from lab.places import NAME, SHIPPED, VERSION
 from lab.plots.caption import counted
 from lab.scale import check_scale
 from lab.store import Store
@@ -85,7 +85,7 @@ def check_target(path: str | Path) -> Path:
 def pins() -> str:
     """The packages that the lab names, at the versions that are installed, as pip reads them."""
     names = [re.split(r"[^\w.-]", one, maxsplit=1)[0] for one in requires(NAME) or () if "extra ==" not in one]
-    return "".join(f"{name}=={version_of(name)}\n" for name in [NAME, *names])
+    return "".join([f"{NAME}=={VERSION}\n", *(f"{name}=={version_of(name)}\n" for name in names)])
 
 
 def manifest(digests: Mapping[str, str]) -> bytes:

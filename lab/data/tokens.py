@@ -157,7 +157,8 @@ def _tokenizers():
     try:
         import tokenizers
     except ImportError as error:
-        raise LabError("byte-pair encodings need the package tokenizers: pip install tokenizers") from error
+        cure = "pip install 'lab-nonlinearities[text]'"
+        raise LabError(f"byte-pair encodings need the package tokenizers; {cure}") from error
     return tokenizers
 
 

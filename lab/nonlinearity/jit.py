@@ -71,8 +71,14 @@ def _ready(x: Tensor, values: Tensor) -> tuple[Tensor, Tensor]:
 def _kernels():
     import numba
 
-    compiled = numba.njit(nogil=True, cache=True, error_model="numpy")
-    return compiled(_forward_items), compiled(_backward_items)
+    def compiled(cache: bool):
+        make = numba.njit(nogil=True, cache=cache, error_model="numpy")
+        return make(_forward_items), make(_backward_items)
+
+    try:
+        return compiled(cache=True)
+    except RuntimeError:  # there is no folder to keep them in
+        return compiled(cache=False)
 
 
 def _forward_items(x, knots, y, count, slice_, first, end, low, inverse):

@@ -34,7 +34,8 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import pandas as pd
-from gpu_measures import DRY_RUN, ON_GPU, Work, measures, peak
+from gpu_measures import DRY_RUN, ON_GPU, Work, measures, peak, report
+from report import publish
 from spline import text
 
 from lab.catalogue.build import measured
@@ -191,11 +192,14 @@ if __name__ == "__main__":
     parser.add_argument("--pack", type=Path, dest="archive", metavar="FILE", help="OUT as one archive (.tar.gz)")
     parser.add_argument("--seeds", type=int, default=None, help="runs of each kind (default: the paper's 6)")
     parser.add_argument("--only", nargs="+", metavar="NAME", help="these figures alone: transformers/fig5")
+    parser.add_argument("--write", type=Path, metavar="FILE", help="only put the measures in OUT into a file's table")
     parser.add_argument("--list", action="store_true", help="only say what it would do, with guesses of minutes")
     parser.add_argument("--dry-run", action="store_true", help="execute all of it on the CPU, in small")
     asked = vars(parser.parse_args())
-    dry = asked.pop("dry_run")
-    if asked.pop("list"):
+    dry, file = asked.pop("dry_run"), asked.pop("write")
+    if file is not None:
+        publish(report(asked["out"]), file, "gpu_batch")
+    elif asked.pop("list"):
         figures = (f"{one.entry.name}: {one.minutes:g} minutes" for one in waiting("paper", Store()))
         print("\n".join([*measures(ON_GPU), *figures]))
     elif dry:

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import json
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 
 import numpy as np
 import torch
+from report import heading
 from spline import measure
 
 from lab.errors import LabError
@@ -191,3 +194,29 @@ def finish(device: str) -> None:
 def peak(device: str) -> float:
     """The most memory of a GPU that this process has had, in GB; 0 on a CPU."""
     return torch.cuda.max_memory_allocated() / 2**30 if device == "cuda" else 0.0
+
+
+def report(out: Path) -> str:
+    """The measures in a folder as Markdown; of a part that was not measured there is no row."""
+    measured = {path.stem: json.loads(path.read_text()) for path in sorted(out.glob("*.json"))}
+    machine, _, spline_table = (out / "spline.md").read_text().partition("\n\n")
+    rows = []
+    errors = ("value", "input", "knots gradient", "mixed")
+    for dtype in dict.fromkeys(row["dtype"] for row in measured.get("kernel", [])):
+        worst = max(row[error] for row in measured["kernel"] for error in errors if row["dtype"] == dtype)
+        rows.append(
+            (f"largest error of the spline, {dtype.removeprefix('torch.')}", f"{worst:.1e} of the largest number")
+        )
+    if "agreement" in measured:
+        apart = measured["agreement"]
+        words = f"losses {apart['loss']:.1e} apart, accuracies {apart['accuracy_val']:g}"
+        rows.append(("CPU and GPU after 50 steps of MEMORIZE", words))
+    for name, row in measured.items():
+        if name.startswith("fleet_"):
+            both = f"{row['side by side']:.2f} s for {row['one by one']:.1f} s: {row['ratio']:.1f} times as fast"
+            rows.append((f"{row['runs']} runs of ADD side by side, width {row['width']}", both))
+        if name.startswith("steps_"):
+            both = f"{row['compiled, ms']:.1f} ms for {row['plain, ms']:.1f} ms: {row['ratio']:.1f} times as fast"
+            rows.append((f"compiled steps of ADD, runs: {row['runs']}", both))
+    lines = [machine, "", *heading(("what", "measured")), *(f"| {what} | {value} |" for what, value in rows)]
+    return "\n".join([*lines, "", spline_table.strip()])

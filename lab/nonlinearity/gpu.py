@@ -1,9 +1,7 @@
 """The CUDA kernel, in Triton. Tables are a few kilobytes that stay in L1; intervals are computed again, never stored.
 
-Knot gradients need no atomic operation: adding g to the table at row k // 16, column k % 16 is the product of two
-one-hot matrices, so a block of inputs is summed into the whole table by the tensor cores; each program keeps its table
-in registers over all of its blocks and writes it once, and the tables of the programs are then summed in double.
-A gradient that is not finite therefore reaches other knots too: zero times infinity is NaN.
+Knot gradients are added up by programs of one warp, each in a table of its own, whose additions the GPU takes in the
+warp's order, so that the same inputs give the same bits; the tables of the programs are then summed in double.
 
 Needs an NVIDIA GPU; runs in Triton's interpreter where TRITON_INTERPRET=1 was set before triton was imported.
 """
@@ -17,10 +15,9 @@ from torch import Tensor
 
 from lab.nonlinearity import formula
 
-BLOCK, SUMMED = 1024, 128  # inputs at once: elementwise; where knot gradients are summed
-WIDTH = tl.constexpr(16)  # columns of the table of sums
-MOST_KNOTS = 1024  # what registers and shared memory of every GPU hold, and one-hot products are worth it
-PROGRAMS = 4  # that sum knot gradients, a multiprocessor
+BLOCK, SUMMED = 1024, 256  # inputs at once: elementwise; where knot gradients are summed
+PROGRAMS = 32  # that sum knot gradients, a multiprocessor
+MOST_SUMS = 2**24  # float32 numbers in the tables of all programs
 OPTIONS = {"enable_fp_fusion": True}  # Triton's default changes from one version to the next
 
 
@@ -71,7 +68,7 @@ def _backward_knots(
     g,
     knots,
     gx,
-    partial,
+    sums,
     count,
     steps,
     programs,
@@ -81,15 +78,12 @@ def _backward_knots(
     inverse,
     OF_X: tl.constexpr,
     SLOPE: tl.constexpr,
-    ROWS: tl.constexpr,
     BLOCK: tl.constexpr,
-    PRECISION: tl.constexpr,
 ):
-    """A program's table of sums, (ROWS, 32): for the left knot of interval 16 row + column, and for the right one."""
+    """Adds a program's shares of the knot gradients to its row of `sums`, (n,)."""
     program = tl.program_id(0)
     run, first = (program // programs).to(tl.int64), (program % programs).to(tl.int64)
-    rows, columns = tl.arange(0, ROWS)[:, None], tl.arange(0, 2 * WIDTH)[None, :]
-    sums = tl.zeros((ROWS, 2 * WIDTH), tl.float32)
+    row = sums + program.to(tl.int64) * n
     for step in range(steps):
         offset = (first + step * programs) * BLOCK + tl.arange(0, BLOCK)
         inside, place = offset < count, run * count + offset
@@ -107,11 +101,8 @@ def _backward_knots(
         else:
             right = d * fraction
             left = d - right
-        share = tl.where(columns < WIDTH, left[:, None], right[:, None])
-        share = tl.where(columns % WIDTH == (k % WIDTH)[:, None], share, 0.0)
-        row = (rows == (k // WIDTH)[None, :]).to(tl.float32)
-        sums = tl.dot(row, share, sums, input_precision=PRECISION)
-    tl.store(partial + program.to(tl.int64) * ROWS * 2 * WIDTH + rows * 2 * WIDTH + columns, sums)
+        tl.atomic_add(row + k, left, inside, sem="relaxed")
+        tl.atomic_add(row + tl.minimum(k + 1, n - 1), right, inside, sem="relaxed")
 
 
 def forward(x: Tensor, values: Tensor, low: float, high: float) -> Tensor:
@@ -130,10 +121,9 @@ def backward(
 ) -> tuple[Tensor | None, Tensor | None]:
     """As `formula.backward`.
 
-    Knot gradients: a program's sums are float32 (from half-precision inputs: terms rounded to TF32, 2^-11 of their
-    size), those over programs double.
+    Knot gradients: a program's sums are float32, those over programs double.
     """
-    if torch.float64 in (x.dtype, values.dtype) or (of_values and values.shape[-1] > MOST_KNOTS):
+    if torch.float64 in (x.dtype, values.dtype):
         return formula.backward(grad, x, values, low, high, of_x, of_values, slope)
     source, table, sizes, grid = _ready(x, values, low, high)
     grad, gx = grad.to(x.dtype).contiguous(), torch.empty_like(source) if of_x else None
@@ -147,22 +137,16 @@ def backward(
 
 def _sum(grad: Tensor, x: Tensor, table: Tensor, sizes: tuple, grid: tuple, gx: Tensor | None, slope: bool) -> Tensor:
     """Knot gradients, (runs, knots), double; fills gx on the way, if any."""
-    (runs, count), (n, width) = sizes, (grid[0], WIDTH.value)
-    rows = max(16, triton.next_power_of_2(triton.cdiv(n, width)))  # tl.dot wants 16 at least
+    (runs, count), n = sizes, grid[0]
     blocks = triton.cdiv(count, SUMMED)
     processors = torch.cuda.get_device_properties(x.device).multi_processor_count if x.is_cuda else 1
-    programs = min(blocks, max(1, PROGRAMS * processors // runs))
-    partial = torch.empty(runs, programs, rows, 2 * width, device=x.device)
-    steps = triton.cdiv(blocks, programs)
-    tensors = x, grad, table, x if gx is None else gx, partial
-    options = {"OF_X": gx is not None, "SLOPE": slope, "ROWS": rows, "BLOCK": SUMMED} | OPTIONS
-    options["PRECISION"] = "tf32x3" if x.dtype == torch.float32 else "tf32"
+    programs = min(blocks, max(1, min(PROGRAMS * processors, MOST_SUMS // n) // runs))
+    sums = torch.zeros(runs, programs, n, device=x.device)
+    tensors = x, grad, table, x if gx is None else gx, sums
+    options = {"OF_X": gx is not None, "SLOPE": slope, "BLOCK": SUMMED, "num_warps": 1} | OPTIONS
     with _on(x):
-        _backward_knots[(runs * programs,)](*tensors, count, steps, programs, *grid, **options)
-    left, right = partial.sum(1, dtype=torch.float64).unflatten(-1, (2, width)).unbind(-2)
-    left, right = left.flatten(1), right.flatten(1)
-    left[:, 1:] += right[:, :-1]
-    return left[:, :n]
+        _backward_knots[(runs * programs,)](*tensors, count, triton.cdiv(blocks, programs), programs, *grid, **options)
+    return sums.sum(1, dtype=torch.float64)
 
 
 def _ready(x: Tensor, values: Tensor, low: float, high: float) -> tuple[Tensor, Tensor, tuple, tuple]:

@@ -129,10 +129,11 @@ def train(
     """Train models for a task from scratch, one run for each seed. Runs that the store has are read, not repeated.
 
     task: as for `search`, or a `Logic` or a `Sraven`. On a `lab.Data`, models train on its `train` and `search`.
-    mlp: the non-linearity: a name ("gelu", "identity", …), one in the zoo ("transformers/memorize"), a `Spline`, a
-        polynomial of one (`phi.chebyshev(18)`), what `search` gives; or a module without weights or a function of a
-        tensor, such as torch.sin: without a name of the lab it becomes `Spline.from_function(torch.sin)`. Default:
-        GELU; for a table ReLU.
+    mlp: the non-linearity: a name ("gelu", "xielu", … of docs/functions.md; one that learns has its own parameters in
+        each run, shared by all layers), for a task with tokens a gate ("swiglu", "geglu"), one in the zoo
+        ("transformers/memorize"), a `Spline`, a polynomial of one (`phi.chebyshev(18)`), what `search` gives; or a
+        module without weights or a function of a tensor, such as torch.sin: without a name of the lab it becomes
+        `Spline.from_function(torch.sin)`. Default: GELU; for a table ReLU.
     attention: "softmax", or a function as for mlp; for a `Logic` or a `Sraven` a name of `lab.models.hyper`; a table
         has none.
     steps: of training. Up to the task's own number it stops early, on the same schedule; beyond, the schedule is as

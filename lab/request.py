@@ -9,6 +9,7 @@ from lab import tasks
 from lab.data import Data
 from lab.errors import ArgumentError, KeywordError, check_above_zero, check_choice, check_whole, shown
 from lab.models.hyper import METHODS
+from lab.nonlinearity.functions import GATES
 from lab.nonlinearity.part import Function, as_part
 from lab.own.search import USUAL
 from lab.papers.hypernetwork.settings import of_task
@@ -176,11 +177,15 @@ def planned(
     >>> runs = planned("copy", "relu", "softmax", 1, "smoke", None, 3)
     >>> [(spec.model.mlp, spec.model.layers, spec.seed) for spec in runs]
     [('relu', 3, 0)]
+    >>> planned("copy", "swiglu", "softmax", 1, "smoke", None, 3)[0].model.gated
+    True
     """
     settings = task if isinstance(task, (Logic, Sraven)) else settings_of(task, scale)
     on_table = not isinstance(settings, (Logic, Sraven, Setting))
-    mlp = as_part(("relu" if on_table else "gelu") if mlp is None else mlp, "mlp")
-    changes: dict[str, Any] = {"phi" if on_table else "mlp": mlp} | _sizes(width, layers)
+    changes: dict[str, Any] = dict(_sizes(width, layers))
+    if isinstance(settings, Setting) and isinstance(mlp, str) and mlp in GATES:
+        mlp, changes["gated"] = GATES[mlp], True
+    changes["phi" if on_table else "mlp"] = as_part(("relu" if on_table else "gelu") if mlp is None else mlp, "mlp")
     check_whole("seeds", seeds, 1, MOST_SEEDS)
     if isinstance(settings, (Logic, Sraven)):
         runs = of_task(settings, scale, check_choice("attention", attention, METHODS)).runs(seeds)

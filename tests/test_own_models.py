@@ -7,6 +7,7 @@ from torch import nn
 
 import lab
 from lab.jobs import checkpoints
+from lab.nonlinearity.functions import TABLE
 from lab.own.compare import choice
 from lab.search_results import gain_in_words
 from lab.spec import key
@@ -235,6 +236,15 @@ def test_learnable_functions_learn_in_every_model():
     slopes = [float(m.weight.detach()) for model in models for m in model.modules() if isinstance(m, nn.PReLU)]
     assert len(set(slopes)) == 4 and all(slope != 0.25 for slope in slopes)
     assert not torch.equal(result.model("spline")[1].values, torch.linspace(-1, 1, 5))
+
+
+@pytest.mark.parametrize("name", ["xielu", "rational", "bspline", "mish", "polynorm"])
+def test_a_named_function_is_compared_and_what_it_has_learns_in_every_model(name):
+    result = compare({"GELU": None, "named": name})
+    both = [result.model("named", seed)[1] for seed in (0, 1)]
+    for (number, one), (_, other) in zip(*(phi.named_parameters() for phi in both), strict=True):
+        start = TABLE[name].make().get_parameter(number)
+        assert one.shape == start.shape and not torch.equal(one, other) and not torch.equal(one, start)
 
 
 def test_runs_that_diverge_are_left_out_and_said():

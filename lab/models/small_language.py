@@ -230,7 +230,7 @@ class Stacked(nn.Module):
 
     The runs are computed one after the other. Parameters that are one tensor under two names stay one. Buffers are
     those of the first module: they must not depend on the run. phi: a non-linearity that all of them have; it stays one
-    module, and a spline with a function for each run gives each run its own.
+    module, and one with a function for each run (a spline, a named one that learns) gives each run its own.
 
     >>> both = Stacked([nn.Linear(3, 2), nn.Linear(3, 2)])
     >>> both(torch.zeros(2, 5, 3)).shape, both.model.weight.shape
@@ -241,7 +241,7 @@ class Stacked(nn.Module):
         super().__init__()
         self.model, self.runs = models[0], len(models)
         of_phi = {id(parameter) for parameter in phi.parameters()} if phi is not None else set()
-        each = isinstance(phi, Spline) and phi.values.dim() == 2
+        each = phi.values.dim() == 2 if isinstance(phi, Spline) else getattr(phi, "functions", None) is not None
         stacked: dict[int, nn.Parameter] = {}
         for copies in zip(*(model.parameters() for model in models), strict=True):
             if id(copies[0]) in of_phi:

@@ -19,10 +19,12 @@ from weakref import WeakKeyDictionary
 import torch
 from torch import nn
 
-from lab.nonlinearity.functions import NAMES
+from lab.nonlinearity.functions import TABLE
 
 HOMES = (nn.functional, torch)  # of functions
-FUNCTIONS = [getattr(home, name) for home in HOMES for name in {*NAMES, "leaky_relu"} if hasattr(home, name)]
+FUNCTIONS = [  # of one argument
+    getattr(home, name) for home in HOMES for name in (*TABLE, "leaky_relu") if name != "prelu" and hasattr(home, name)
+]
 NOT_SCALAR = (nn.MultiheadAttention, nn.Softmax, nn.Softmax2d, nn.LogSoftmax, nn.Softmin, nn.GLU)
 SHOWN = 2  # names of each kind in an error's line
 KEEP = "let the model keep a module (self.act = torch.nn.GELU()) and call that"
@@ -65,17 +67,17 @@ def is_activation(module: nn.Module | Callable) -> bool:
 
 
 def kind_named(name: str) -> str | None:
-    """Which of `NAMES` a function or a class computes, by its own name: "relu" of relu_; None for all others.
+    """Which row of the table a function or a class computes, by its own name: "relu" of relu_; None for all others.
 
     >>> kind_named("relu_"), kind_named("NewGELUActivation"), kind_named("Linear"), kind_named("leaky_relu")
     ('relu', 'gelu', None, 'leakyrelu')
     """
     plain = name.lower().replace("_", "").removesuffix("activation")
-    if plain in NAMES:
+    if plain in TABLE:
         return None if plain == "identity" else plain
     if not name.endswith("Activation"):
         return None
-    return max((known for known in NAMES if plain.endswith(known)), key=len, default=None)
+    return max((known for known in TABLE if plain.endswith(known)), key=len, default=None)
 
 
 def kind_of(activation: nn.Module | Callable) -> str | None:
@@ -113,13 +115,13 @@ def one_of(value: object, functions: Iterable[Callable]) -> bool:
 def class_of(function: Callable) -> type[nn.Module] | None:
     """The class of torch.nn that computes what a function of torch does, by its name: nn.ReLU of torch.relu."""
     name = getattr(function_behind(function), "__name__", "")
-    kind = NAMES.get(name.replace("_", "")) if one_of(function, FUNCTIONS) else None
-    return kind if kind is not None and hasattr(nn, kind.__name__) else None
+    row = TABLE.get(name.replace("_", "")) if one_of(function, FUNCTIONS) else None
+    return row.make if row is not None and hasattr(nn, row.make.__name__) else None
 
 
 @dataclass(frozen=True)
 class ActivationCall:
-    """An activation that no place holds. kind: its name in `NAMES`. words: who has it, and how."""
+    """An activation that no place holds. kind: its name in the table. words: who has it, and how."""
 
     kind: str
     words: str

@@ -1,5 +1,5 @@
-"""Functions of one number: those with a name (of `torch.nn`, and of the transformers paper's Table 3), the user's own,
-and whether a function of a tensor is one: softmax is not, nor is dropout."""
+"""Functions by name, the user's own functions, and whether a function of a tensor is one of one number: softmax is not,
+nor is dropout."""
 
 import warnings
 from collections.abc import Callable
@@ -9,6 +9,8 @@ import torch
 from torch import Tensor, nn
 
 from lab.errors import ArgumentError, check_choice
+from lab.nonlinearity import families
+from lab.nonlinearity.table import TABLE, Learnable, Row
 
 Compute = Callable[[Tensor], Tensor]
 SHAPES = ((30,), (5, 6), (2, 3, 5), (2, 3, 5, 2))  # tried in this order: some functions need several axes
@@ -17,41 +19,6 @@ MIXING = (
     "is not a function of one number: its value at a point depends on the other points; give one that treats each"
     " number by itself, such as torch.sin"
 )
-
-
-class ReLU2(nn.Module):
-    """max(0, x)² (So et al. 2021).
-
-    >>> ReLU2()(torch.tensor([-3.0, 3.0]))
-    tensor([0., 9.])
-    """
-
-    def forward(self, x: Tensor) -> Tensor:
-        return x.relu().square()
-
-
-class Sinc(nn.Module):
-    """sin(πx) / (πx), 1 at 0 (Saratchandran et al. 2024).
-
-    The transformers paper gives no frequency. A guess: that of the sampling theorem, with zeros at the integers.
-
-    >>> Sinc()(torch.tensor([0.0, 0.5])).tolist() == [1.0, torch.sinc(torch.tensor(0.5)).item()]
-    True
-    """
-
-    def forward(self, x: Tensor) -> Tensor:
-        return torch.sinc(x)
-
-
-class Gaussian(nn.Module):
-    """exp(-x²) (Saragadam et al. 2023, who write exp(-(s x)²)). The transformers paper gives no s. A guess: 1.
-
-    >>> Gaussian()(torch.tensor(0.0)).item()
-    1.0
-    """
-
-    def forward(self, x: Tensor) -> Tensor:
-        return (-x.square()).exp()
 
 
 class Called(nn.Module):
@@ -72,37 +39,77 @@ class Called(nn.Module):
         return getattr(self.function, "__name__", type(self.function).__name__)
 
 
-TORCH = (
-    "Identity GELU ReLU SiLU Tanh Sigmoid ELU SELU CELU LeakyReLU ReLU6 Softplus Softsign Mish Hardswish Hardtanh "
-    "Hardsigmoid LogSigmoid Tanhshrink"
-)
-NAMES: dict[str, type[nn.Module]] = {name.lower(): getattr(nn, name) for name in TORCH.split()}
-NAMES |= {"relu2": ReLU2, "sinc": Sinc, "gaussian": Gaussian}
+GATES = {"swiglu": "silu", "geglu": "gelu", "reglu": "relu"}  # of transformers, and the function in them
+KAN = "kan"
+families.read()
 
 
-def named(name: str) -> nn.Module:
+def scalars() -> list[str]:
+    """Names of the functions of one number: those of the table without the ones that mix numbers.
+
+    >>> "gelu" in scalars(), "polynorm" in scalars()
+    (True, False)
+    """
+    return [name for name, row in TABLE.items() if not row.mixes]
+
+
+def named(name: str, runs: int | None = None) -> nn.Module:
     """A fresh module of that name, with its default settings; "identity" makes the paper's "Linear" MLP.
+
+    runs: models side by side, the first axis of the inputs; each has the parameters that learn for itself.
 
     >>> named("relu")
     ReLU()
+    >>> named("xielu", runs=3).alpha_p.shape
+    torch.Size([3])
     """
-    check_choice("non-linearity", name, NAMES, ", or a lab.Spline")
-    return NAMES[name]()
+    make = TABLE[check_choice("non-linearity", name, TABLE, ", or a lab.Spline")].make
+    return make(runs, dim=0) if runs is not None and issubclass(make, Learnable) else make()
+
+
+def row_of(given: nn.Module | Callable) -> Row | None:
+    """The row of the table that a module is of, with default settings, whatever it has learned; or a function of torch.
+
+    >>> row_of(nn.GELU("tanh")), row_of(torch.relu).name, row_of(named("prelu", 2)).name
+    (None, 'relu', 'prelu')
+    """
+    for name, row in TABLE.items():
+        if isinstance(given, nn.Module):
+            several = (given.functions, given.dim) if isinstance(given, Learnable) else ()
+            if type(given) is row.make and repr(given) == repr(row.make(*several)):
+                return row
+        elif any(getattr(home, name, None) is given for home in (torch, nn.functional)) and not row.learns:
+            return row
+    return None
 
 
 def name_of(given: nn.Module | Callable) -> str | None:
-    """The name of a module, with its default settings, or of a function of torch; None for all others.
+    """The name of a module as it is made by its name, with its parameters at their start; or of a function of torch;
+    None for all others.
 
     >>> name_of(nn.GELU()), name_of(nn.GELU("tanh")), name_of(torch.relu)
     ('gelu', None, 'relu')
     """
-    for name, kind in NAMES.items():
-        if isinstance(given, nn.Module):
-            if type(given) is kind and repr(given) == repr(kind()):
-                return name
-        elif any(getattr(home, name, None) is given for home in (torch, nn.functional)):
-            return name
-    return None
+    row = row_of(given)
+    if row is None:
+        return None
+    if not isinstance(given, nn.Module):
+        return row.name
+    state, fresh = given.state_dict(), row.make().state_dict()
+    same = all(torch.equal(state[name].cpu(), start.to(state[name].dtype)) for name, start in fresh.items())
+    return row.name if same and all(p.requires_grad for p in given.parameters()) else None
+
+
+def check_function(name: str, given: str, more: str = "") -> str:
+    """The name of a function in the table; ArgumentError for an unknown one, and for a gate or a layer, which stand in
+    models and are no functions. name: of the argument. more: what else may be given."""
+    if given in GATES:
+        said = f"{name}={given!r} is a gate, which multiplies two halves of a layer, no function of one number"
+        raise ArgumentError(f"{said}; give {GATES[given]!r}, or to lab.train on a task with tokens mlp={given!r}")
+    if given == KAN:
+        cure = "put a lab.nonlinearity.learnable.KANLinear into a model"
+        raise ArgumentError(f"{name}={given!r} is a layer with weights of its own, no function; {cure}")
+    return check_choice(name, given, TABLE, more)
 
 
 def check_elementwise(f: Compute, x: Tensor) -> None:

@@ -10,24 +10,26 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from lab.nonlinearity.table import Learnable, named_function
 
-class PReLU(nn.Module):
-    """max(0, x) + a min(0, x); x (…, channels), a (channels,), 0.25 at the start, as in torch.
+
+@named_function("prelu", "max(0, x) + a min(0, x)", "He et al. 2015, Eq. 1")
+class PReLU(Learnable):
+    """max(0, x) + a min(0, x), a = 0.25 at the start, as in torch; PReLU(channels) has one a channel, on the last axis.
 
     >>> PReLU(2)(torch.tensor([-4.0, 4.0]))
     tensor([-1.,  4.], grad_fn=<AddBackward0>)
     """
 
-    def __init__(self, channels: int):
-        super().__init__()
-        self.slope = nn.Parameter(torch.full((channels,), 0.25))
+    start = {"slope": 0.25}
 
-    def forward(self, x: Tensor) -> Tensor:
-        return x.relu() + self.slope * x.clamp(max=0)  # of two clamps both would count at 0, and the slope be 1 + a
+    def compute(self, x: Tensor, slope: Tensor) -> Tensor:
+        return x.relu() + slope * x.clamp(max=0)  # of two clamps both would count at 0, and the slope be 1 + a
 
 
-class Swish(nn.Module):
-    """x σ(β x) (Ramachandran et al. 2017); x (…, channels), β (channels,), 1 at the start: SiLU.
+@named_function("swish", "x σ(β x)", "Ramachandran et al. 2017", low=-0.278465)
+class Swish(Learnable):
+    """x σ(β x) (Ramachandran et al. 2017), β = 1 at the start: SiLU; Swish(channels) has one a channel.
 
     printed=True: x · silu(β x), as the activations paper prints it, which has one x more than Ramachandran's; its poor
     scores may come of that. Which one was trained is not known.
@@ -36,24 +38,27 @@ class Swish(nn.Module):
     True
     """
 
-    def __init__(self, channels: int, printed: bool = False):
-        super().__init__()
-        self.beta, self.printed = nn.Parameter(torch.ones(channels)), printed
+    start = {"beta": 1.0}
 
-    def forward(self, x: Tensor) -> Tensor:
-        return x * F.silu(self.beta * x) if self.printed else x * torch.sigmoid(self.beta * x)
+    def __init__(self, functions: int | None = None, dim: int = -1, printed: bool = False):
+        super().__init__(functions, dim)
+        self.printed = printed
+
+    def compute(self, x: Tensor, beta: Tensor) -> Tensor:
+        return x * F.silu(beta * x) if self.printed else x * torch.sigmoid(beta * x)
+
+    def extra_repr(self) -> str:
+        return super().extra_repr() + (", printed" if self.printed else "")
 
 
-class ScaledGELU(nn.Module):
-    """β GELU(x), with the approximation by tanh: the paper's learnable GELU. x (…, channels), β (channels,), 1 at the
-    start."""
+@named_function("scaledgelu", "β GELU(x), GELU by tanh", "activations paper, Section 3.1", low=-0.170041)
+class ScaledGELU(Learnable):
+    """β GELU(x), with the approximation by tanh: the paper's learnable GELU; β = 1 at the start, one a channel."""
 
-    def __init__(self, channels: int):
-        super().__init__()
-        self.beta = nn.Parameter(torch.ones(channels))
+    start = {"beta": 1.0}
 
-    def forward(self, x: Tensor) -> Tensor:
-        return self.beta * F.gelu(x, approximate="tanh")
+    def compute(self, x: Tensor, beta: Tensor) -> Tensor:
+        return beta * F.gelu(x, approximate="tanh")
 
 
 class GEGLU(nn.Module):
@@ -64,8 +69,11 @@ class GEGLU(nn.Module):
         return x * F.gelu(gate, approximate="tanh")
 
 
-class ScaledGEGLU(ScaledGELU):
+class ScaledGEGLU(Learnable):
     """(…, 2 channels) → (…, channels): x β GELU(gate) (Listing 2); β (channels,), 1 at the start."""
+
+    start = {"beta": 1.0}
+    beta: Tensor
 
     def forward(self, x: Tensor) -> Tensor:
         x, gate = x.chunk(2, -1)

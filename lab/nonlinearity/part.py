@@ -12,7 +12,7 @@ import torch
 from torch import nn
 
 from lab.errors import ArgumentError, check_choice, described, shortened, shown
-from lab.nonlinearity.functions import NAMES, Called, name_of, named
+from lab.nonlinearity.functions import Called, check_function, name_of, named
 from lab.nonlinearity.shapes import Polynomial
 from lab.nonlinearity.spline import Spline, check_finite, check_single
 from lab.nonlinearity.zoo import zoo
@@ -105,11 +105,12 @@ def _checked(given: Function, name: str) -> nn.Module | Part:
         given = spline_of(given, name)
     if isinstance(given, str) and "/" in given:
         return zoo(given)
-    if isinstance(given, str) and given == "softmax" and name != "attention":
+    if given == "softmax" and name != "attention":
         raise ArgumentError(f"{name}='softmax': softmax is no function of one number; give a name such as 'gelu'")
     if isinstance(given, str):
-        words = ("softmax", *NAMES) if name == "attention" else NAMES
-        return check_choice(name, given, words, ", or a lab.Spline, or a name of lab.zoo()")
+        if name == "attention" and given == "softmax":
+            return given
+        return check_function(name, given, ", or a lab.Spline, or a name of lab.zoo()")
     if isinstance(given, type):
         raise ArgumentError(f"{name} is {described(given)}; give {given.__name__}()")
     if isinstance(given, (Spline, Polynomial, Knots, Coefficients, Learned, Shaped, ModuleFunction)):

@@ -171,6 +171,7 @@ def cost(case: Case) -> str:
 def compiles(case: Case) -> None:
     """torch.compile takes it in one graph (its tracing, which needs no compiler; only asked with slow=True)."""
     f, x = case.copy(), case.x()
+    torch.compiler.reset()  # of functions before it: torch keeps eight, and then refuses
     compiled = torch.compile(lambda x: value(f, x), backend="aot_eager", fullgraph=True)
     agree(compiled(x), value(f, x), "compiled and not")
     if value(f, x.clone().requires_grad_()).requires_grad:

@@ -13,10 +13,11 @@ from lab.errors import ArgumentError, LabError, check_path, described, shortened
 from lab.nonlinearity import document
 from lab.nonlinearity.activations import Place
 from lab.nonlinearity.channels import ChannelSpline, LazyChannelSpline
-from lab.nonlinearity.functions import name_of, named
+from lab.nonlinearity.functions import named, row_of
 from lab.nonlinearity.shapes import Polynomial
 from lab.nonlinearity.spline import ScaledSpline, Spline
 from lab.nonlinearity.swap import MARK, settle
+from lab.nonlinearity.table import TABLE, Learnable
 
 FUNCTIONS, WEIGHTS = "functions.json", "swapped.safetensors"  # a name that `from_pretrained` does not take for its own
 WRAPPERS = {  # of torch, and the name of what is inside
@@ -141,8 +142,10 @@ def _said(name: str, module: nn.Module) -> dict:
     if isinstance(module, Polynomial):
         of = {"coefficients": list(module.coefficients), "basis": module.basis}
         return {"kind": "polynomial", "low": module.low, "high": module.high, **of}
-    if known := name_of(module):
-        return {"kind": "named", "name": known}
+    if row := row_of(module):
+        several = isinstance(module, Learnable) and module.functions is not None
+        said = {"functions": module.functions, "dim": module.dim} if several else {}
+        return {"kind": "named", "name": row.name} | said
     cure = "save model.state_dict(), and to load it build the model, swap, load_state_dict"
     raise ArgumentError(f"{name} is a {type(module).__name__}, which no file of the lab can describe; {cure}")
 
@@ -156,7 +159,7 @@ def _made(said: dict) -> nn.Module:
         return ChannelSpline(*given, dim=said["dim"]) if "dim" in said else Spline(*given)
     if said["kind"] == "polynomial":
         return Polynomial(said["coefficients"], said["low"], said["high"], said["basis"])
-    return named(said["name"])
+    return TABLE[said["name"]].make(said["functions"], dim=said["dim"]) if "dim" in said else named(said["name"])
 
 
 def _built(model: Any, folder: Path) -> nn.Module:

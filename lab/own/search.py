@@ -24,7 +24,7 @@ from lab.errors import (
     listed,
     shown,
 )
-from lab.nonlinearity.functions import NAMES
+from lab.nonlinearity.functions import scalars
 from lab.nonlinearity.swap import Old
 from lab.run import MOST_SEED, complete
 from lab.search_results import EpisodeResult, SearchResult
@@ -222,5 +222,5 @@ def _function(
     if not low < high:
         raise ArgumentError(f"low={low:g}, high={high:g}: low must be below high")
     knots, rate = check_whole("knots", knots, 2), check_above_zero("spline_rate", rate)
-    start, seed = check_choice("start", start, ("zero", *NAMES)), check_whole("seed", seed, 0, MOST_SEED)
+    start, seed = check_choice("start", start, ("zero", *scalars())), check_whole("seed", seed, 0, MOST_SEED)
     return low, high, knots, rate, start, seed

@@ -160,7 +160,7 @@ def flattened(weights: Sequence[Tensor]) -> Tensor:
     >>> flattened([torch.zeros(2, 3, 1), torch.ones(2, 2)])[0]
     tensor([0., 0., 0., 1., 1.])
     """
-    return torch.cat([weight.detach().flatten(1) for weight in weights], 1)
+    return torch.cat([weight.detach().reshape(len(weight), -1) for weight in weights], 1)
 
 
 @torch.no_grad()

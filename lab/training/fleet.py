@@ -21,11 +21,12 @@ from lab.kinds import Batch, check_run, optimizer, sizes, training_data
 from lab.kinds import build as build_model
 from lab.models import kinds  # noqa: F401  the models that come with the lab
 from lab.models.mlp import InputFunctions
+from lab.nonlinearity.functions import named
 from lab.nonlinearity.part import as_module
 from lab.nonlinearity.spline import Spline
 from lab.probes.reading import evaluating
 from lab.resolve import resolve
-from lab.spec import UNCHANGED, Knots, KnotTable, Resolved, RunSpec, key
+from lab.spec import UNCHANGED, Knots, KnotTable, ModuleSpec, Resolved, RunSpec, key
 from lab.store import Store
 from lab.training import rows, sequences, streams, text  # noqa: F401  its tasks and recipes
 from lab.training.optimizers import of_runs, trainable
@@ -59,7 +60,7 @@ class Fleet:
     def __init__(self, specs: Sequence[RunSpec], parts: Sequence[tuple[Resolved, ...]], device: str = "cpu"):
         self.specs, self.device = list(specs), torch.device(device)
         self.recipe = specs[0].recipe
-        modules = [build(same) for same in zip(*parts, strict=True)]
+        modules = [build(same, specs[0].model) for same in zip(*parts, strict=True)]
         self.model = model_of(self.specs, modules).to(self.device)
         self.parts = dict(zip(specs[0].model.parts, modules, strict=True))  # its non-linearities by name
         self.weights = trainable(self.model)
@@ -276,8 +277,9 @@ def model_of(specs: Sequence[RunSpec], modules: Sequence[nn.Module | None]) -> n
     return build_model(spec.model, sizes(spec.task, spec.task_seed), specs, modules)
 
 
-def build(parts: Sequence[Resolved]) -> nn.Module | None:
-    """The module for the non-linearity of R runs; None for softmax."""
+def build(parts: Sequence[Resolved], model: object = None) -> nn.Module | None:
+    """The module for the non-linearity of R runs; None for softmax. model: a `ModuleSpec` has each run's function in
+    the run's own module, all others one with a run axis."""
     first, is_same = parts[0], len(set(parts)) == 1  # one function for all runs: less memory to look through
     forms = {(p.low, p.high, np.shape(p.values)) if isinstance(p, Knots | KnotTable) else p for p in parts}
     if len(forms) > 1:
@@ -285,6 +287,8 @@ def build(parts: Sequence[Resolved]) -> nn.Module | None:
         raise ArgumentError(f"runs of one fleet need {wanted}; these have {forms}")
     if first in ("softmax", UNCHANGED):
         return None
+    if isinstance(first, str) and not isinstance(model, ModuleSpec):
+        return named(first, runs=len(parts))
     if not isinstance(first, Knots | KnotTable) or (is_same and isinstance(first, Knots)):
         return as_module(first)
     values = first.values if is_same else [cast(Knots | KnotTable, part).values for part in parts]
@@ -360,7 +364,7 @@ def restored(spec: RunSpec, store: Store, stored: dict[str, Tensor] | None = Non
     """The model of a run, with a run axis of length 1. stored: its weights, where they have been read."""
     if stored is None:
         stored = store.load(spec)[1]
-    modules = [build([resolve(part, store)]) for part in spec.model.parts.values()]
+    modules = [build([resolve(part, store)], spec.model) for part in spec.model.parts.values()]
     model = model_of([spec], modules)
     weights = {name: weight for name, weight in stored.items() if name != "trajectory"}
     absent, unexpected = model.load_state_dict(weights, strict=False)

@@ -17,7 +17,7 @@ from lab.errors import ArgumentError
 from lab.kinds import check_run, sizes
 from lab.models.kinds import perceptrons
 from lab.models.mlp import MLP
-from lab.nonlinearity.functions import NAMES, named
+from lab.nonlinearity.functions import named, scalars
 from lab.nonlinearity.op import spline
 from lab.seeds import stream
 from lab.spec import EpisodeSpec, InterpolatedSpec, Knots, KnotTable, Perceptron, Resolved, RunSpec, TwoLossSpec
@@ -29,7 +29,7 @@ from lab.training.sequences import Order, check_splits
 
 KINDS = ("nearest", "cubic")
 FINE = 9  # finer knots for each distance of two control points; odd, so that none lies half-way
-LEARN, STARTS = ("shared", "layers", "inputs"), ("zero", "noise", *NAMES)
+LEARN, STARTS = ("shared", "layers", "inputs"), ("zero", "noise", *scalars())
 NOISE = 0.1  # standard deviation of the values that a search starts from as "noise"
 Moving = list[Tensor]  # all weights (R, …), then all moments of the inner optimizer
 

@@ -12,6 +12,7 @@ from torch import Tensor, nn
 from lab.errors import ArgumentError, check_choice, check_whole
 from lab.kinds import batch_key, check, optimizer
 from lab.models.layers import Embedding, Norm
+from lab.nonlinearity.table import Learnable
 from lab.spec import AdamTrapezoid, AdamWCosine, ConstantRate, Fit, RunSpec, register, replace
 from lab.spec.recipes import Steps
 
@@ -382,15 +383,17 @@ def _(recipe: ConstantRate, spec: RunSpec) -> None:
 
 
 def decaying(model: nn.Module, tables: bool = False) -> list[bool]:
-    """Which of a model's weights decay, in their order: all but biases, norms and relative positions.
+    """Which of a model's weights decay, in their order: all but biases, norms, relative positions and what a named
+    function has for each run (channels of the activations paper's do).
 
     tables: relative positions and the biases of queries, keys and values as well, as in the reference code.
     """
-    norms = {id(p) for module in model.modules() if isinstance(module, Norm) for p in module.parameters()}
+    owners = [m for m in model.modules() if isinstance(m, Norm) or (isinstance(m, Learnable) and m.dim == 0)]
+    plain = {id(p) for owner in owners for p in owner.parameters()}
     flags = []
     for name, parameter in model.named_parameters():
         if parameter.requires_grad:
-            exempt = id(parameter) in norms or name.rpartition(".")[2] in ("bias", "relative")
+            exempt = id(parameter) in plain or name.rpartition(".")[2] in ("bias", "relative")
             flags.append(not exempt or (tables and name.endswith(REFERENCE_DECAYS)))
     return flags
 

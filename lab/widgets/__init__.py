@@ -44,7 +44,7 @@ def explore(
 
     | x | explorer |
     |---|---|
-    | a function: a Spline, a search's result, a name in the zoo; a figure of functions | SplineExplorer |
+    | a function: a Spline, a search's result, a name (of the zoo, 'mish'); a figure of functions | SplineExplorer |
     | a figure of tasks by architectures (transformers/fig5, fig11) | CompatibilityExplorer |
     | a figure of SRAVEN, fuzzy logic, an operation or an algorithmic task | that of the task |
     | the name of an algorithmic task, a `lab.Task`, a table or its name, what `lab.train` returned | TrainingExplorer |

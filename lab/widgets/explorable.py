@@ -15,6 +15,7 @@ from lab.catalogue.registry import entry
 from lab.comparison import Comparison
 from lab.data import Data
 from lab.errors import ArgumentError, check_flag, described, shown
+from lab.nonlinearity.functions import named, scalars
 from lab.nonlinearity.spline import Spline
 from lab.nonlinearity.zoo import zoo_names
 from lab.plots.style import method_title
@@ -50,6 +51,7 @@ LABELS: tuple[str, ...] = ("task", "set", "mode", "family", "line", "spectral", 
 LABELS += ("layer", "layers", "width", "degree")
 NUMBERED = ("search", "restart", "layer", "layers", "width", "degree")
 MOST = 60  # functions in a menu
+NAMED_KNOTS = 2001  # on [-20, 20]: ten in a period of the fastest sine
 NEEDLESS = {  # what is said of an argument that has no meaning for what was given
     "scale": "scale={value}: nothing is trained for {given}; leave it out",
     "edit": "edit=True is for functions, and {given} is none; give a lab.Spline or a name in the zoo",
@@ -207,6 +209,13 @@ class Kind:
     make: Callable[..., Explorer] | None = None
 
 
+def _explorable(x: Any) -> Any:
+    """What the explorer of functions takes: a named function as the spline through it, at its start."""
+    if isinstance(x, str) and x in scalars():
+        return {x: Spline.from_function(named(x), knots=NAMED_KNOTS)}
+    return x if isinstance(x, (Spline, str)) else x.spline
+
+
 FUNCTIONS, SCALED = ("edit", "scale"), ("scale",)
 RESULTS = (Comparison, Slice1D, Slice2D, Complexity, Codes, Embedding, Decoding, CodeSimilarity, Cost)
 TASKS = (SravenExplorer, LogicExplorer, GrokkingExplorer, TrainingExplorer)
@@ -219,12 +228,12 @@ MODEL = Kind(
 )
 KINDS = (
     Kind(
-        "a function: a lab.Spline, what lab.search returned, or a name in the zoo (lab.zoo() lists them)",
+        "a function: a lab.Spline, what lab.search returned, a name in the zoo (lab.zoo() lists them) or 'gelu'",
         (SplineExplorer,),
         (Spline, SearchResult, EpisodeResult, str),
-        lambda x: not isinstance(x, str) or x in zoo_names(),
+        lambda x: not isinstance(x, str) or x in zoo_names() or x in scalars(),
         FUNCTIONS,
-        lambda x, **given: SplineExplorer(x if isinstance(x, (Spline, str)) else x.spline, **given),
+        lambda x, **given: SplineExplorer(_explorable(x), **given),
     ),
     Kind(
         "a figure of functions, such as transformers/fig6 or simplicity/fig3",

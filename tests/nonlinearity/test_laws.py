@@ -12,12 +12,14 @@ import lab
 from lab.errors import ArgumentError
 from lab.nonlinearity.case import LAWS
 from lab.nonlinearity.channels import ChannelSpline
-from lab.nonlinearity.functions import NAMES
+from lab.nonlinearity.families.bsplines import BSpline
+from lab.nonlinearity.families.rational import Rational
 from lab.nonlinearity.learnable import PReLU, ScaledGELU, Swish
+from lab.nonlinearity.table import TABLE
 
 WAVE = lab.Spline.from_function(torch.sin, -3.0, 3.0, 31)
 SHAPE = (6, 5)  # batch and channels
-OWN = {name: (kind(), None) for name, kind in NAMES.items()} | {
+OWN = {name: (row.make(), None) for name, row in TABLE.items()} | {
     "zoo": (lab.zoo("transformers/memorize"), None),
     "spline": (WAVE, None),
     "learnable": (lab.Spline(WAVE.values, -3.0, 3.0, learnable=True), None),
@@ -26,13 +28,15 @@ OWN = {name: (kind(), None) for name, kind in NAMES.items()} | {
     "polynomial": (WAVE.polynomial(9), None),
     "chebyshev": (WAVE.chebyshev(9), None),
     "channels": (ChannelSpline(WAVE.values.expand(5, -1), -3.0, 3.0, learnable=True), SHAPE),
-    "prelu": (PReLU(5), SHAPE),
-    "swish": (Swish(5), SHAPE),
+    "channels of prelu": (PReLU(5), SHAPE),
+    "channels of swish": (Swish(5), SHAPE),
+    "groups of rational": (Rational(2), (5, 6)),
+    "channels of bspline": (BSpline(5), SHAPE),
     "printed swish": (Swish(5, printed=True), SHAPE),
-    "scaled gelu": (ScaledGELU(5), SHAPE),
+    "channels of scaledgelu": (ScaledGELU(5), SHAPE),
 }
 
-EXPECTED = {"hardsigmoid": {"second derivative": "torch has none for it"}}
+EXPECTED = {name: row.unlawful for name, row in TABLE.items()}
 
 
 class Wrong(torch.autograd.Function):

@@ -8,6 +8,7 @@ from transformers.activations import NewGELUActivation
 
 import lab
 from lab.errors import ArgumentError, LabError
+from lab.nonlinearity.families.xielu import XIELU
 from tests.nonlinearity.test_swap import bert, gpt2, wave
 
 IDS = torch.arange(10)[None] % 11
@@ -53,6 +54,29 @@ def test_from_pretrained_alone_loses_the_function(tmp_path):
     assert not any((tmp_path / name).exists() for name in ("model.safetensors", "pytorch_model.bin"))
     with pytest.raises(OSError, match="no file named"):  # so that it cannot go unnoticed
         transformers.GPT2LMHeadModel.from_pretrained(tmp_path, local_files_only=True)
+
+
+@pytest.mark.parametrize(
+    "phi", ["xielu", "rational", XIELU(16, dim=-1), XIELU(4, dim=-1)], ids=["xielu", "rational", "channels", "groups"]
+)
+def test_a_named_function_that_has_learned_comes_back(tmp_path, phi):
+    def made():
+        torch.manual_seed(0)
+        return nn.Sequential(nn.Linear(3, 16), nn.GELU(), nn.Linear(16, 2))
+
+    model, x = made(), torch.randn(5, 3)
+    lab.swap(model, nn.GELU, phi)
+    optimizer = torch.optim.SGD(model[1].parameters(), lr=0.5)
+    before = model(x)
+    before.square().sum().backward()
+    optimizer.step()
+    assert not torch.equal(model(x), before)
+    back = lab.load_swapped(made(), lab.save_swapped(model, tmp_path))
+    assert torch.equal(back(x), model(x)) and all(p.requires_grad for p in back[1].parameters())
+    other = made()
+    lab.swap(other, nn.GELU, phi)
+    other.load_state_dict(model.state_dict())
+    assert torch.equal(other(x), model(x))
 
 
 def test_every_kind_of_function_comes_back(tmp_path):

@@ -18,6 +18,7 @@ from lab.api import search, train
 from lab.catalogue.build import figure
 from lab.data import Data
 from lab.errors import ArgumentError
+from lab.nonlinearity.functions import named
 from lab.nonlinearity.spline import Spline
 from lab.nonlinearity.zoo import zoo_names
 from lab.tasks import Logic, Operation, Sraven
@@ -62,6 +63,16 @@ def test_functions_are_looked_at():
     assert torch.equal(torch.tensor(explore(found).shape.y), found.spline.values.double())
     for name in zoo_names()[:1]:
         assert explore(name).function.value == name
+
+
+@pytest.mark.parametrize("name", ["mish", "xielu", "siren"])
+def test_a_named_function_is_explored_as_it_starts(name):
+    explorer = explore(name)
+    assert explorer.function.value == name
+    x = torch.linspace(-15, 15, 301)
+    torch.testing.assert_close(explorer.spline(x), named(name)(x).detach(), rtol=0, atol=0.05)
+    with pytest.raises(ArgumentError, match="no explorer for 'polynorm'"):
+        explore("polynorm")
 
 
 def test_the_functions_of_figure_6_are_looked_at_with_their_inputs():

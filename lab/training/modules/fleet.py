@@ -13,7 +13,7 @@ from lab.data import measures
 from lab.data.data import Data, take
 from lab.errors import ArgumentError, check_choice, check_number, check_whole, shortened
 from lab.kinds import Batch, batch_key, check, check_run, optimizer
-from lab.nonlinearity.functions import NAMES
+from lab.nonlinearity.functions import scalars
 from lab.nonlinearity.spline import Spline
 from lab.nonlinearity.swap import put
 from lab.seeds import stream
@@ -151,7 +151,7 @@ class ModulesSearched(Search, ModuleFleet):
         check_whole("models", spec.models)
         check_whole("knots", spec.knots, 2)
         check_number("spline_rate", spec.spline_rate, 0)
-        check_choice("start", spec.start, ("zero", *NAMES))
+        check_choice("start", spec.start, ("zero", *scalars()))
         data = object_of(spec.task)
         if "search" not in data.rows:
             raise ArgumentError(

@@ -223,11 +223,12 @@ def above_chance(table: pd.DataFrame, scale: str) -> str:
 
 
 def of_the_size(table: pd.DataFrame, scale: str) -> str:
-    """Models of about the paper's size, and of both families; those of a laptop hardly learn, RoBERTa least."""
+    """Models of about the paper's size, much text, and both families; those of a laptop hardly learn, RoBERTa least."""
     most = table["parameters"].max() / 1e6
     small = f"models of {most:.2g} million weights in place of the paper's 9" if most < SMALLEST else ""
     here = [title for family, title in FAMILIES.items() if family in set(table["family"])]
-    return ", ".join(filter(None, [small, f"{here[0]} alone" if len(here) == 1 else ""]))
+    text = "2 MB of TinyStories" if scale == "overnight" else ""
+    return ", ".join(filter(None, [small, text, f"{here[0]} alone" if len(here) == 1 else ""]))
 
 
 GPU = "the paper's sizes on ten million words, scored on BLiMP (`lab data fetch blimp`): a GPU"

@@ -143,7 +143,9 @@ def test_scores_at_chance_or_absent_measure_no_claim_of_blimp():
     one = table[table["family"] == "gpt_neo"].assign(parameters=189_248)
     found = claims["relu"].verdict(one, "overnight")
     assert found.word == ON_STAND_IN[HOLDS]
-    assert found.stand_in == "models of 0.19 million weights in place of the paper's 9, GPT-Neo alone"
+    assert (
+        found.stand_in == "models of 0.19 million weights in place of the paper's 9, 2 MB of TinyStories, GPT-Neo alone"
+    )
     assert claims["learnable-gelu-best"].verdict(one, "overnight").word == ABSENT, "it is about RoBERTa"
     small = table.assign(parameters=81_088)
     for name in ("learnable", "learnable-geglu"):

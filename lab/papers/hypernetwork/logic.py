@@ -31,7 +31,7 @@ from lab.statistics import over_seeds
 PAPER = {method: PRINTED["logic"][method] for method in FIGURE_METHODS}  # Table A1
 AT = (32, 0.7)  # tokens and fraction held out of these
 LOWEST = -100  # percent: the axis of R² goes no lower, however bad one run is
-TOKENS = "tokens (log scale)"
+AXES = {"length": "tokens (log scale)", "held_out": "functions held out (%)"}
 
 
 def plan(scale: str, seeds: int, lengths: Sequence[int] = (), fractions: Sequence[float] = FRACTIONS) -> list[Planned]:
@@ -169,105 +169,119 @@ FIGA3 = (
 
 
 def fig2c(table: pd.DataFrame) -> go.Figure:
-    """R² on unseen combinations, one panel a fraction held out.
+    """R² on unseen combinations against the number of tokens, one panel a fraction held out; or, of one number of
+    tokens, against that fraction.
 
     table: method, length, held_out, seed, r2_paper_ood, r2_ood, diverged, chosen.
     """
     table, scores = best(table), ["r2_paper_ood", "r2_ood"]
-    fractions = sorted(table["held_out"].unique())
-    figure = grid([f"{100 * f:.0f} % held out" for f in fractions], len(fractions), 270, top=62, horizontal=20)
-    for number, fraction in enumerate(fractions):
-        at, rows = place(number, len(fractions)), table[table["held_out"] == fraction]
-        _draw(figure, rows, "r2_paper_ood", at)
-        _draw_second(figure, rows, "r2_ood", at)
-        if fraction == AT[1] and AT[0] in set(rows["length"]):
-            _draw_paper(figure, methods_of(rows), at)
-    _tokens(figure, table)
+    axis, panels = _panels(table)
+    figure = grid(list(panels), len(panels), 270, top=62, horizontal=20)
+    for number, rows in enumerate(panels.values()):
+        at = place(number, len(panels))
+        _draw(figure, rows, "r2_paper_ood", axis, at)
+        _draw_second(figure, rows, "r2_ood", axis, at)
+        if ((rows["length"] == AT[0]) & (rows["held_out"] == AT[1])).any():
+            _draw_paper(figure, methods_of(rows), axis, at)
+    _name_x(figure, table, axis)
     lowest = min(0.0, 100 * table[scores].min().min())
     figure.update_yaxes(range=(max(LOWEST, lowest - 4), 104.0))
-    for column in (2, 3):
+    for column in range(2, len(panels) + 1):
         figure.update_yaxes(showticklabels=False, matches="y", col=column)
-    name_axes(figure, len(fractions), len(fractions), TOKENS, "R² on unseen combinations (%)")
+    name_axes(figure, len(panels), len(panels), AXES[axis], "R² on unseen combinations (%)")
     set_reading(
         figure,
         "Lines: R² as in the paper, the mean over sequences of 1 - SE / Var; mean over seeds.",
         interval_note(table, "Whiskers"),
         "Thin dotted: 1 - ΣSE / ΣVar over all sequences, mean over seeds.",
-        "Open: printed in the paper (Table A1), ± standard error." if AT[1] in fractions else "",
+        "Open: printed in the paper (Table A1), ± standard error." if AT[1] in set(table["held_out"]) else "",
         *_left_out(table, scores),
     )
     return figure
 
 
 def fig_a3(table: pd.DataFrame) -> go.Figure:
-    """R² on trained functions, R² on unseen terms and training loss (rows), by fraction held out (columns).
+    """R² on trained functions, R² on unseen terms and training loss (rows), with panels and axes as in `fig2c`.
 
     table: as for `fig2c`, with r2_paper_test, r2_paper_unseen_terms, loss.
     """
     table = best(table)
-    fractions = sorted(table["held_out"].unique())
-    rows = {
+    axis, panels = _panels(table)
+    values = {
         "r2_paper_test": "R², trained<br>functions (%)",
         "r2_paper_unseen_terms": "R², unseen<br>terms (%)",
         "loss": "training loss<br>(squared error)",
     }
-    titles = [f"{100 * f:.0f} % held out" for f in fractions] + [""] * len(fractions) * 2
-    figure = grid(titles, len(fractions), 150, gap=44, top=62, left=78, horizontal=20)
-    for row, (value, title) in enumerate(rows.items(), 1):
+    titles = [*panels] + [""] * len(panels) * 2
+    figure = grid(titles, len(panels), 150, gap=44, top=62, left=78, horizontal=20)
+    for row, (value, title) in enumerate(values.items(), 1):
         scale = 1 if value == "loss" else 100
         low, high = _reach(table, value)
         # R² begins below all whiskers, but not below LOWEST
         ends = (0, 1.05 * high) if value == "loss" else (max(float(LOWEST), min(-4.0, 100 * low - 4)), 104)
-        for column, fraction in enumerate(fractions, 1):
-            _draw(figure, table[table["held_out"] == fraction], value, (row, column), scale)
+        for column, rows in enumerate(panels.values(), 1):
+            _draw(figure, rows, value, axis, (row, column), scale)
             figure.update_yaxes(range=ends, showticklabels=column == 1, row=row, col=column)
         figure.update_yaxes(title_text=title, row=row, col=1)
-    _tokens(figure, table)
-    figure.update_xaxes(title_text=TOKENS, row=len(rows))
+    _name_x(figure, table, axis)
+    figure.update_xaxes(title_text=AXES[axis], row=len(values))
     set_reading(
         figure,
         "R² as in the paper: the mean over sequences of 1 - SE / Var. Lines: mean over seeds.",
         interval_note(table, "Whiskers"),
         "Training loss: mean since the evaluation before, with dropout of attention scores.",
-        *_left_out(table, list(rows)[:2]),
+        *_left_out(table, list(values)[:2]),
     )
     return figure
 
 
-def _draw(figure: go.Figure, table: pd.DataFrame, value: str, at: Panel, scale: float = 100) -> None:
+def _panels(table: pd.DataFrame) -> tuple[str, dict[str, pd.DataFrame]]:
+    """The column that goes along the axis, and the rows of each panel by its title."""
+    if table["length"].nunique() == 1:
+        return "held_out", {f"{table['length'].iloc[0]} tokens": table}
+    return "length", {f"{100 * share:.0f} % held out": rows for share, rows in table.groupby("held_out")}
+
+
+def _draw(figure: go.Figure, table: pd.DataFrame, value: str, axis: str, at: Panel, scale: float = 100) -> None:
     for rank, method in enumerate(methods_of(table)):
-        stats = scale * over_seeds(table[table["method"] == method], "length", value)[["mean", "half"]]
+        stats = scale * over_seeds(table[table["method"] == method], axis, value)[["mean", "half"]]
+        words = "%{customdata} tokens" if axis == "length" else "%{customdata:.0%} held out"
         look = {"customdata": stats.index, "error_y": whiskers(stats["half"])}
-        look |= {"hovertemplate": "%{customdata} tokens: %{y:.3g} ± %{error_y.array:.2g}"}
-        method_line(figure, stats.index * _apart(rank), stats["mean"], method, at, **look)
+        look |= {"hovertemplate": f"{words}: %{{y:.3g}} ± %{{error_y.array:.2g}}"}
+        method_line(figure, _x(stats.index, axis, rank), stats["mean"], method, at, **look)
 
 
-def _draw_second(figure: go.Figure, table: pd.DataFrame, value: str, at: Panel) -> None:
-    for method in methods_of(table):
-        mean = 100 * over_seeds(table[table["method"] == method], "length", value)["mean"]
+def _draw_second(figure: go.Figure, table: pd.DataFrame, value: str, axis: str, at: Panel) -> None:
+    for rank, method in enumerate(methods_of(table)):
+        mean = 100 * over_seeds(table[table["method"] == method], axis, value)["mean"]
         hover = "1 - ΣSE / ΣVar: %{y:.1f} %"
         look = {"name": f"{method_title(method)}, 1 - ΣSE / ΣVar", "legendgroup": method, "showlegend": False}
-        line(figure, mean.index, mean, colour(method), at, 1.2, "dot", hovertemplate=hover, **look)
+        line(figure, _x(mean.index, axis, rank), mean, colour(method), at, 1.2, "dot", hovertemplate=hover, **look)
 
 
-def _draw_paper(figure: go.Figure, methods: list[str], at: Panel) -> None:
+def _draw_paper(figure: go.Figure, methods: list[str], axis: str, at: Panel) -> None:
     for rank, method in enumerate(methods):
         mean, error = PAPER[method]
         look = {"name": f"{method_title(method)}, paper", "legendgroup": method, "showlegend": False}
         look |= {"error_y": whiskers([error], 3, 1), "hovertemplate": "paper: %{y:.1f} ± %{error_y.array:.1f} %"}
-        x, symbol = AT[0] * _apart(rank), f"{METHOD_SYMBOLS[method]}-open"  # where ours is: the same number of tokens
-        points(figure, [x], [mean], colour(method), at, 12, symbol, **look)
+        x = _x(np.array([AT[axis == "held_out"]]), axis, rank)  # where ours is
+        points(figure, x, [mean], colour(method), at, 12, f"{METHOD_SYMBOLS[method]}-open", **look)
 
 
-def _apart(rank: int) -> float:
-    """By what a method's tokens are multiplied, so that its whiskers stand beside those of others."""
-    return 1.03 ** (rank - 1)
+def _x(values: pd.Index | np.ndarray, axis: str, rank: int) -> pd.Index | np.ndarray:
+    """Where a method's points stand, so that its whiskers are beside those of others."""
+    return values * 1.03 ** (rank - 1) if axis == "length" else 100 * values + 0.8 * (rank - 1)
 
 
-def _tokens(figure: go.Figure, table: pd.DataFrame) -> None:
-    lengths = sorted(table["length"].unique())
-    ends = np.log10([lengths[0] / 1.2, lengths[-1] * 1.2])
-    figure.update_xaxes(type="log", tickvals=lengths, range=list(ends), minor={"ticks": ""})
+def _name_x(figure: go.Figure, table: pd.DataFrame, axis: str) -> None:
+    values = sorted(table[axis].unique())
+    if axis == "held_out":
+        figure.update_xaxes(
+            tickvals=[100 * share for share in values], range=[100 * values[0] - 8, 100 * values[-1] + 8]
+        )
+        return
+    ends = np.log10([values[0] / 1.2, values[-1] * 1.2])
+    figure.update_xaxes(type="log", tickvals=values, range=list(ends), minor={"ticks": ""})
 
 
 def _reach(table: pd.DataFrame, value: str) -> tuple[float, float]:
@@ -303,8 +317,8 @@ ENTRIES = (
         "hypernetwork/fig2c",
         "3.1",
         "Compositional generalization on fuzzy logic",
-        "R² on functions that are unseen combinations of seen terms, at the end of training, against the number of"
-        " tokens (examples in context and the query), for three fractions of functions held out",
+        "R² on functions that are unseen combinations of seen terms, at the end of training, by the number of tokens"
+        " (examples in context and the query) and the fraction of functions held out",
         "all methods solve the task given enough examples; with more held out all degrade, HYLA least",
         plot=fig2c,
         summary=_summary,
@@ -317,7 +331,7 @@ ENTRIES = (
         "3.1",
         "Fuzzy logic: functions of unseen terms, trained functions, training loss",
         "Top: R² on functions trained on. Middle: R² on functions of terms that training never saw. Bottom: training"
-        " loss (mean squared error). All at the end of training, against the number of tokens",
+        " loss (mean squared error). All at the end of training, by the number of tokens and the fraction held out",
         "all methods fail on unseen terms; on trained functions they differ little",
         plot=fig_a3,
         summary=_unseen_summary,

@@ -2,7 +2,7 @@
 nor is dropout."""
 
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from math import prod, sqrt
 
 import torch
@@ -100,16 +100,17 @@ def name_of(given: nn.Module | Callable) -> str | None:
     return row.name if same and all(p.requires_grad for p in given.parameters()) else None
 
 
-def check_function(name: str, given: str, more: str = "") -> str:
+def check_function(name: str, given: str, also: Sequence[str] = (), more: str = "") -> str:
     """The name of a function in the table; ArgumentError for an unknown one, and for a gate or a layer, which stand in
-    models and are no functions. name: of the argument. more: what else may be given."""
+    models and are no functions. name: of the argument. also: further names. more: what else may be
+    given, in words."""
     if given in GATES:
         said = f"{name}={given!r} is a gate, which multiplies two halves of a layer, no function of one number"
         raise ArgumentError(f"{said}; give {GATES[given]!r}, or to lab.train on a task with tokens mlp={given!r}")
     if given == KAN:
         cure = "put a lab.nonlinearity.learnable.KANLinear into a model"
         raise ArgumentError(f"{name}={given!r} is a layer with weights of its own, no function; {cure}")
-    return check_choice(name, given, TABLE, more)
+    return check_choice(name, given, (*also, *TABLE), more)
 
 
 def check_elementwise(f: Compute, x: Tensor) -> None:

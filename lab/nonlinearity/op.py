@@ -143,7 +143,7 @@ def _install(key: str, kernel) -> dict:
     return implementations
 
 
-def _plain(tensors) -> bool:
+def is_plain(tensors) -> bool:
     """Whether nothing but autograd has a say in what happens to these tensors: no tracer, no mode, no subclass."""
     return torch._C._len_torch_dispatch_stack() == 0 and all(type(t) in (Tensor, Parameter) for t in tensors)
 
@@ -210,7 +210,7 @@ def _differentiable(name: str, tensors: int, gradients) -> None:
 
     def below(*inputs):
         """The operator itself. torch's way to it takes as long as 4,000 inputs do, so what it would find is called."""
-        if inputs[0].is_cpu and inputs[1].is_cpu and _plain(inputs[:tensors]):
+        if inputs[0].is_cpu and inputs[1].is_cpu and is_plain(inputs[:tensors]):
             return _cpu[name](*inputs)
         with torch._C._AutoDispatchBelowAutograd():
             return operator(*inputs)

@@ -105,12 +105,11 @@ def _checked(given: Function, name: str) -> nn.Module | Part:
         given = spline_of(given, name)
     if isinstance(given, str) and "/" in given:
         return zoo(given)
-    if given == "softmax" and name != "attention":
+    if isinstance(given, str) and given == "softmax" and name != "attention":
         raise ArgumentError(f"{name}='softmax': softmax is no function of one number; give a name such as 'gelu'")
     if isinstance(given, str):
-        if name == "attention" and given == "softmax":
-            return given
-        return check_function(name, given, ", or a lab.Spline, or a name of lab.zoo()")
+        also = ("softmax",) if name == "attention" else ()
+        return check_function(name, given, also, ", or a lab.Spline, or a name of lab.zoo()")
     if isinstance(given, type):
         raise ArgumentError(f"{name} is {described(given)}; give {given.__name__}()")
     if isinstance(given, (Spline, Polynomial, Knots, Coefficients, Learned, Shaped, ModuleFunction)):

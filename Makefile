@@ -13,10 +13,11 @@ TESTED := $(VENV)/.ready-dev
 # Present while pip is at work. Finding it means that an earlier installation was cut short, so that one starts over.
 BUSY   := $(VENV)/.installing
 # uv installs faster. It does not read pip's settings, so it is told where pip finds wheels. Neither compiles what it installs:
-# Python does so where a module is first imported, and most never are.
+# Python does so where a module is first imported, and most never are. Where it is told not to keep that, both compile.
+KEEPS  := $(if $(PYTHONDONTWRITEBYTECODE),,yes)
 UV     := $(shell command -v uv)
-PIP    := $(if $(UV),UV_FIND_LINKS="$${UV_FIND_LINKS-$$PIP_FIND_LINKS}" uv pip install --python $(BIN)/python,$\
-  $(BIN)/python -m pip install --disable-pip-version-check --no-compile)
+PIP    := $(if $(UV),UV_FIND_LINKS="$${UV_FIND_LINKS-$$PIP_FIND_LINKS}" uv pip install $(if $(KEEPS),,--compile-bytecode) --python $(BIN)/python,$\
+  $(BIN)/python -m pip install --disable-pip-version-check $(if $(KEEPS),--no-compile))
 
 help:  ## list the targets
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-8s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)

@@ -73,9 +73,9 @@ def measure(figure: str) -> list[tuple[float, float]]:
 
 
 def run(*command: object, **variables: object) -> str:
-    """What a command prints. It knows no other lab than that of its environment."""
-    environment = os.environ | {name: str(value) for name, value in variables.items()}
-    environment.pop("PYTHONPATH", None)
+    """What a command prints. It knows no other lab than that of its environment, and Python keeps what it compiles."""
+    given = {name: value for name, value in os.environ.items() if not name.startswith("PYTHON")}
+    environment = given | {name: str(value) for name, value in variables.items()}
     words = [str(word) for word in command]
     done = subprocess.run(words, env=environment, capture_output=True, text=True)
     if done.returncode not in (0, 2):  # 2: a typo
@@ -110,9 +110,9 @@ class Checkout:
         return int(run(self.bin / "python", "-c", PACKAGES))
 
     def first_figure(self, name: str, figure: str) -> None:
-        """Show a figure in a fresh kernel."""
-        _, took = ast.literal_eval(run(self.bin / "python", __file__, "--cells", "--figure", figure))
-        self.times.setdefault(name, []).append(took)
+        """Import the lab in a fresh kernel and show a figure."""
+        cells = ast.literal_eval(run(self.bin / "python", __file__, "--cells", "--figure", figure))
+        self.times.setdefault(name, []).append((sum(clock for clock, _ in cells), sum(used for _, used in cells)))
 
     def commands(self) -> None:
         """Do once each of `COMMANDS`."""

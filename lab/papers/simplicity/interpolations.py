@@ -170,13 +170,13 @@ def measure(runs: Labelled) -> pd.DataFrame:
 
 def _curves(table: pd.DataFrame) -> list[tuple[np.ndarray, np.ndarray, np.ndarray]]:
     """For each restart that has both: knots of the linear function, its values, those of the cubic one there."""
-    triples = []
-    for _, rows in table.groupby("restart"):
-        straight, cubic = (rows[rows["method"] == kind] for kind in (LINEAR, "cubic"))
-        if len(straight) and len(cubic):
-            x = straight["x"].to_numpy()
-            triples.append((x, straight["value"].to_numpy(), np.interp(x, cubic["x"], cubic["value"])))
-    return triples
+    of = {
+        kind: {restart: (rows["x"].to_numpy(), rows["value"].to_numpy()) for restart, rows in part.groupby("restart")}
+        for kind, part in table.groupby("method")
+        if kind in (LINEAR, "cubic")
+    }
+    both = sorted(of.get(LINEAR, {}).keys() & of.get("cubic", {}).keys())
+    return [(*of[LINEAR][one], np.interp(of[LINEAR][one][0], *of["cubic"][one])) for one in both]
 
 
 def restart_correlations(table: pd.DataFrame) -> np.ndarray:

@@ -28,6 +28,7 @@ FUNCTIONS = [  # of one argument
 NOT_SCALAR = (nn.MultiheadAttention, nn.Softmax, nn.Softmax2d, nn.LogSoftmax, nn.Softmin, nn.GLU)
 SHOWN = 2  # names of each kind in an error's line
 KEEP = "let the model keep a module (self.act = torch.nn.GELU()) and call that"
+CLAMPS = {"clamp", "clamp_", "clip", "clip_", "clamp_min", "clamp_min_"}
 UNKNOWN = object()
 DYNAMIC = {"getattr", "_modules", "children", "named_children", "modules", "named_modules", "__dict__", "vars"}
 
@@ -258,6 +259,8 @@ class _Reader:
             self._value(value, holder, attributes[-1] if attributes else "", where)
             if holder is None or isinstance(holder, ModuleType):
                 self.inside(value, f"{'.'.join([root, *attributes])} in {where}")
+        if cuts_at_zero(code):
+            self.calls[ActivationCall("relu", f"{where} calls clamp(min=0)")] = None
         for inner in code.co_consts:
             if isinstance(inner, CodeType):
                 self._code(inner, outside, where, module)
@@ -315,6 +318,24 @@ def _chains(code: CodeType) -> Iterator[list[str]]:
         if step.opname.startswith(("LOAD_GLOBAL", "LOAD_NAME", "LOAD_DEREF", "LOAD_FAST")) and step.argval:
             name = step.argval[-1] if isinstance(step.argval, tuple) else str(step.argval)
             chain = ["" if step.opname.startswith("LOAD_FAST") and name != "self" else name]
+
+
+def cuts_at_zero(code: CodeType) -> bool:
+    """Whether code has ReLU as x.clamp(min=0), x.clamp_min(0) or x.clip(0).
+
+    >>> [cuts_at_zero(f.__code__) for f in (lambda x: x.clamp(min=0.0), lambda x: x.clip(0), lambda x: x.clamp(0, 1))]
+    [True, True, False]
+    """
+    if not CLAMPS & {*code.co_names}:
+        return False
+    skipped = ("CACHE", "EXTENDED_ARG", "PUSH_NULL", "NOP", "PRECALL")
+    steps = [step for step in dis.get_instructions(code) if step.opname not in skipped]
+    for name, number, after in zip(steps, steps[1:], steps[2:], strict=False):
+        if type(number.argval) in (int, float) and number.argval == 0 and number.opname.startswith("LOAD"):
+            words = code.co_consts[after.arg or 0] if after.opname == "KW_NAMES" else after.argval
+            if words == ("min",) or (after.opname == "CALL" and after.arg == 1 and name.argval in CLAMPS):
+                return True
+    return False
 
 
 def what_there_is(model: nn.Module) -> str:

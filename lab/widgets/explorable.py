@@ -75,6 +75,7 @@ def explorer_of(
     kind = next((kind for kind in kinds if isinstance(x, kind.types) and (kind.fits is None or kind.fits(x))), None)
     if kind is None or not given.keys() <= {*kind.takes}:
         called = f"the figure {x.name}" if isinstance(x, Figure) else described(x)
+        called = "a function of Python's, which lab.check(f) looks at" if called == "a function" else called
         if kind is None:
             raise ArgumentError(f"there is no explorer for {called}; give {'; '.join(kind.words for kind in KINDS)}")
         name = next(name for name in NEEDLESS if name in given and name not in kind.takes)

@@ -100,6 +100,41 @@ def test_an_activation_that_no_module_is_stays_and_that_is_said(second):
     assert f"{kind.__name__} calls relu beside what is replaced" in result.notes[0]
 
 
+def clamped(self, x):
+    return x.clamp(min=0)
+
+
+def clamped_by_torch(self, x):
+    return torch.clamp(self.b(x) + 1, min=0.0)
+
+
+def clipped(self, x):
+    return x.clip(0)
+
+
+def cut(self, x):
+    return x.clamp_min(0)
+
+
+@pytest.mark.parametrize("second", (clamped, clamped_by_torch, clipped, cut), ids=lambda second: second.__name__)
+def test_a_relu_written_as_a_clamp_stays_and_that_is_said(second):
+    """Some write it so beside nn.ReLU (pytorch/pytorch #11043); it was passed over in silence."""
+    model = made(second)()
+    model.acts, model.other = [], None
+    with pytest.warns(LabWarning, match=r"calls clamp\(min=0\), which stays as it is"):
+        assert lab.swap(model, nn.ReLU, torch.sin) == ["act"]
+
+
+def bounded(self, x):
+    return x.clamp(min=1e-6).clamp(0, 1)
+
+
+def test_other_clamps_are_no_relu():
+    model = made(bounded)()
+    model.acts, model.other = [], None
+    assert lab.swap(model, nn.ReLU, torch.sin) == ["act"]  # warnings are errors here
+
+
 def test_nothing_is_said_where_nothing_stays():
     """Other activations than the one that is replaced are another matter; code that computes one is one."""
     model = Base()

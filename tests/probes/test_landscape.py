@@ -236,6 +236,17 @@ def test_progress_is_told_and_can_stop_it():
         landscape(perceptron(), {"v": probes.Loss(X, Y)}, "random", grid=3, progress=stop)
 
 
+@pytest.mark.parametrize("dtype", (torch.float32, torch.bfloat16))
+def test_checkpoints_on_a_line_span_no_plane_however_they_are_rounded(dtype):
+    """The second direction was the rounding of float32, and the picture one of noise."""
+    torch.manual_seed(0)
+    model = nn.Linear(3, 2).to(dtype)
+    way = torch.randn(2, 3)
+    states = [{"weight": (model.weight + k * way).to(dtype).detach(), "bias": model.bias.detach()} for k in range(5)]
+    with pytest.raises(ArgumentError, match="lies on a line"):
+        landscape(model, {"v": lambda m: 1.0}, "pca", states, grid=3)
+
+
 def test_what_has_no_landscape_is_refused():
     model, one = torch_net(), {"one": lambda m: 1.0}
     size = flat(model).size

@@ -28,6 +28,7 @@ WIDE = 170  # px: of a claim's interval
 FIGURE = re.compile(r'lab\.figure\("([^"]+)"')
 EXPLORED = re.compile(r'lab\.explore\("([^"]+)"')
 LINK = re.compile(r'href="([^":#]+)\.ipynb(#[^"]*)?"')
+PICTURED = re.compile(r"!\[([^]]+)\]\(\.\./data/results/(\w+/\w+)/\w+/figure\.png\)")  # in docs/findings.md
 
 
 @dataclass(frozen=True)
@@ -109,8 +110,8 @@ def race(**more: Any) -> str:
     return pages.part("playground.js", {"functions": offered(), **more})
 
 
-def index(cards: Sequence[Card], claims: Sequence[dict], notebooks: Sequence[str]) -> str:
-    """The first page; notebooks: their pages."""
+def index(cards: Sequence[Card], claims: Sequence[dict], notebooks: Sequence[str], findings: bool = False) -> str:
+    """The first page; notebooks: their pages; findings: whether there is a page of them."""
     curves, problems = zoo_curves()
     there = dict.fromkeys(card.paper for card in cards)
     return page(
@@ -119,6 +120,7 @@ def index(cards: Sequence[Card], claims: Sequence[dict], notebooks: Sequence[str
         cards=cards,
         claims=claims,
         notebooks=notebooks,
+        findings=findings,
         race=race(autoplay=True),
         holding=sum(row["verdict"] == HOLDS for row in claims),
         papers={name: PAPERS.get(name, name) for name in there},
@@ -178,6 +180,13 @@ def notebook_pages(
         up = "../" * (name.count("/") + 1)
         made[target] = page("notebook.html", title, up, cells=cells, functions=curves, shown=shown)
     return made, of_figure
+
+
+def findings(source: str) -> str:
+    """What the lab found, in Markdown, as a page; pictures lead to the pages of their figures."""
+    source = PICTURED.sub(r"[![\1](images/\2.png)](figures/\2.html)", source).replace("../RESULTS.md", "scorecard.html")
+    words = _words(source).replace("<img ", '<img width="640" ')
+    return page("notebook.html", "What we found", cells=[{"words": words}])
 
 
 def _words(source: str) -> str:

@@ -66,7 +66,10 @@ def _write(out: Path, results: Path) -> list[Path]:
         pages.Card(entry, scale, claimed[name := entry.name], of_figure.get(name), pictures[name])
         for entry, scale in shown
     ]
-    put("index.html", pages.index(cards, claims, sorted(notebooks)))
+    findings = NOTEBOOKS.parent / "docs" / "findings.md"  # an installation has none
+    put("index.html", pages.index(cards, claims, sorted(notebooks), findings.is_file()))
+    if findings.is_file():
+        put("findings.html", pages.findings(findings.read_text(encoding="utf-8")))
     for card in cards:
         _copy(card, out)
         put(f"figures/{card.name}.html", _figure_page(card))

@@ -12,13 +12,14 @@ from lab.plots import go
 from lab.plots.caption import interval_note, set_reading, true_minus
 from lab.plots.lines import band, line, method_line, percent_whiskers, points
 from lab.plots.panels import colour_axis, grid, name_axes, place, place_bars
-from lab.plots.style import GREY, METHOD_SYMBOLS, SEQUENCE, SIZE, TEMPLATE, colour, method_title, methods_of
+from lab.plots.style import GREY, METHOD_SYMBOLS, SEQUENCE, SIZE, TEMPLATE, colour, faded, method_title, methods_of
 from lab.statistics import over_seeds
 
 NAMES = {"tsne": "t-SNE", "umap": "UMAP", "pca": "PCA"}
 SYMBOLS = ("circle", "diamond", "square", "triangle-up", "cross", "x")  # a second way to tell labels apart
 OTHERS, OTHER_INK = "other", "#D0D0D0"  # labels beyond the colours there are
 NEIGHBOURS = 10  # of a point on the map, by which it is told how far points of a label lie together
+ENOUGH = 5  # seeds, from which on an interval of their scores is drawn
 ROW = 20  # px of a row of the legend
 DOT = {"size": 3.5, "opacity": 0.75}
 COLOURS = tuple(colour for colour in SEQUENCE if colour != GREY)
@@ -212,7 +213,12 @@ def by_layer(table: pd.DataFrame, score: str = "accuracy") -> go.Figure:
     for method in methods_of(table):
         rows, ink = table[table["method"] == method], colour(method)
         stats = 100 * over_seeds(rows, "layer", "value")[["mean", "half"]]
-        band(figure, stats, ink, method, percent=True)
+        if not _few(table):
+            band(figure, stats, ink, method, percent=True)
+        for seed, run in rows.groupby("seed") if _few(table) else ():
+            scores = 100 * run.groupby("layer")["value"].mean()
+            thin: dict[str, Any] = {"name": f"{method_title(method)}, seed {seed}", "legendgroup": method}
+            line(figure, scores.index, scores, faded(ink, 0.5), width=1, showlegend=False, hoverinfo="skip", **thin)
         hover: dict[str, Any] = {"customdata": stats["half"], "showlegend": None}
         hover["hovertemplate"] = f"layer %{{x}}: %{{y:.1f}} ± %{{customdata:.1f}} % {score}"
         method_line(figure, stats.index, stats["mean"], method, width=2.5, **hover)
@@ -233,7 +239,7 @@ def by_layer(table: pd.DataFrame, score: str = "accuracy") -> go.Figure:
         xaxis={"title": {"text": "layer"}, "dtick": 1 if table["layer"].max() <= 16 else None},
         yaxis={"title": {"text": f"{score} on unseen combinations (%)"}, "range": FULL},
     )
-    set_reading(figure, f"Line: mean over seeds. {interval_note(table, 'Band')}", KEY)
+    set_reading(figure, f"Line: mean over seeds. {_spread(table, 'Thin: one run a seed', 'Band')}", KEY)
     return figure
 
 
@@ -256,9 +262,15 @@ def by_class(table: pd.DataFrame, score: str = "F1", what: str = "term") -> go.F
             look: dict[str, Any] = {"name": method_title(method), "legendgroup": method, "showlegend": first}
             look["customdata"] = list(zip(labels, stats["half"], strict=True))
             look["hovertemplate"] = f"{what} %{{customdata[0]}}: %{{y:.1f}} ± %{{customdata[1]:.1f}} % {score}"
-            x, symbol = np.arange(len(labels)) + step, METHOD_SYMBOLS[method]
-            error = percent_whiskers(stats, 3)
-            points(figure, x, stats["mean"], colour(method), at, symbol=symbol, error_y=error, **look)
+            x, symbol, ink = np.arange(len(labels)) + step, METHOD_SYMBOLS[method], colour(method)
+            if not _few(table):
+                look["error_y"] = percent_whiskers(stats, 3)
+            else:
+                places = method_rows["label"].map(dict(zip(labels, x.tolist(), strict=True)))
+                small: dict[str, Any] = {"legendgroup": method, "showlegend": False, "hoverinfo": "skip"}
+                small["name"] = f"{method_title(method)}, one run"
+                points(figure, places, 100 * method_rows["value"], faded(ink, 0.5), at, 4, "", **small)
+            points(figure, x, stats["mean"], ink, at, symbol=symbol, **look)
         for control, (name, dash) in CONTROLS.items():
             mean = 100 * rows.groupby("label")[control].mean().reindex(labels)
             look = {"name": name, "legendgroup": control, "showlegend": first}
@@ -269,8 +281,19 @@ def by_class(table: pd.DataFrame, score: str = "F1", what: str = "term") -> go.F
     name_axes(figure, len(layers), 1, what, f"{score}, unseen combinations (%)")
     dead = table.groupby(["method", "layer"])["value"].max().eq(0).any()
     same = "A layer with 0 for every class has one code for all examples: there is nothing to read." if dead else ""
-    set_reading(figure, f"Points: mean over seeds. {interval_note(table, 'Whiskers')}", KEY, same)
+    set_reading(figure, f"Marks: mean over seeds. {_spread(table, 'Dots: one run a seed', 'Whiskers')}", KEY, same)
     return figure
+
+
+def _few(table: pd.DataFrame) -> bool:
+    """Whether runs are drawn in the place of their interval, which reaches from 0 to 100 % and would hide them."""
+    return 1 < table["seed"].nunique() < ENOUGH
+
+
+def _spread(table: pd.DataFrame, runs: str, mark: str) -> str:
+    """What is drawn of the spread."""
+    few = f"{runs}, {table['seed'].nunique()} of them: too few for an interval."
+    return few if _few(table) else interval_note(table, mark)
 
 
 def _steps(heights: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

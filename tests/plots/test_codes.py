@@ -17,8 +17,8 @@ TERMS = [str(term) for term in range(12)]
 MADE = {
     "maps": (latent_codes.maps, tables.maps()),
     "maps of many labels": (latent_codes.maps, tables.maps(("function",), labels=66)),
-    "by layer": (latent_codes.by_layer, tables.decoders()),
-    "by class": (latent_codes.by_class, tables.decoders(TERMS, layers=2)),
+    "by layer": (latent_codes.by_layer, tables.decoders(seeds=5)),
+    "by class": (latent_codes.by_class, tables.decoders(TERMS, seeds=5, layers=2)),
     "one matrix": (similarity.matrices, tables.similarities()),
     "matrices": (similarity.matrices, tables.similarities(tables.HYPER)),
     "codes": (similarity.codes, tables.codes()),
@@ -158,11 +158,24 @@ def test_points_of_classes_are_means_and_controls():
 
 def test_whiskers_of_shares_end_at_0_and_100():
     table = MADE["by class"][1]
-    wide = table.assign(value=np.where(table["seed"] == 0, 0.1, 0.99))
+    wide = table.assign(value=np.where(table["seed"] < 3, 0.01, 0.99))
     for points in (trace for trace in drawn("by class", wide).data if trace.mode == "markers"):
         ends = points.y - points.error_y.arrayminus, points.y + points.error_y.array
         np.testing.assert_allclose(ends, [np.zeros(12), np.full(12, 100)], atol=1e-9)
         assert (np.array([half for _, half in points.customdata]) > 50).all(), "hovering tells the whole interval"
+
+
+@pytest.mark.parametrize("name", ["by layer", "by class"])
+def test_runs_of_few_seeds_are_drawn_in_the_place_of_their_interval(name):
+    """From three seeds it reaches from 0 to 100 %, and hides what there is."""
+    table = MADE[name][1]
+    few = table[table["seed"] < 3]
+    figure = drawn(name, few)
+    assert "3 of them: too few for an interval" in reading(figure) and "95 %" not in reading(figure)
+    assert not any(trace.fill or trace.error_y.array is not None for trace in figure.data)
+    runs = [trace for trace in figure.data if "seed " in trace.name or "one run" in trace.name]
+    drawn_values = np.sort(np.concatenate([trace.y for trace in runs]))
+    np.testing.assert_allclose(drawn_values, np.sort(100 * few["value"]))
 
 
 def test_a_layer_from_which_nothing_can_be_read_is_explained():

@@ -88,7 +88,8 @@ def summary(table: pd.DataFrame, by: str) -> str:
     for method, rows in table.groupby("method", sort=False):
         means = rows.groupby(by)["accuracy_ood"].mean().reindex(values)
         words.append(f"{method_title(method)} {', '.join(map(percent, means))}")
-    return f"Accuracy in % on unseen combinations for {_written(by, values)}: {'; '.join(words)}."
+    alone = " One seed, without an interval." if table["seed"].nunique() < 2 else ""
+    return f"Accuracy in % on unseen combinations for {_written(by, values)}: {'; '.join(words)}.{alone}"
 
 
 def _written(by: str, values: Sequence) -> str:

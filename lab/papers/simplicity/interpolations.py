@@ -21,9 +21,9 @@ from lab.papers.simplicity.origin import episode_result, restarts
 from lab.papers.simplicity.settings import KNOT_RATES, both_starts
 from lab.papers.tables import Labelled
 from lab.plots import go
-from lab.plots.caption import counted, set_reading, true_minus
+from lab.plots.caption import counted, set_reading
 from lab.plots.lines import line
-from lab.plots.panels import grid, place
+from lab.plots.panels import above, grid, place
 from lab.plots.style import BLUE, GREY, SIZE
 from lab.scale import SCALES, model_scale
 from lab.spec import EpisodeSpec, InterpolatedSpec, Learned, RunSpec, replace
@@ -232,46 +232,38 @@ FIG15 = (
 
 
 def fig15(table: pd.DataFrame) -> go.Figure:
-    """A panel an interpolation. table: method, search (where there are several), restart, start, chosen, accuracy_val,
-    x, value."""
+    """A column an interpolation, a row a start, whose functions have sizes of their own. table: method, search (where
+    there are several), restart, start, chosen, accuracy_val, x, value."""
     shown = [kind for kind in INTERPOLATIONS if kind in set(table["method"])]
-    figure = grid([INTERPOLATIONS[kind] for kind in shown], len(shown), 190, top=84, horizontal=34)
+    starts = sorted(table["start"].unique())
+    heads = [INTERPOLATIONS[kind] for kind in shown] + [""] * len(shown) * (len(starts) - 1)
+    figure = grid(heads, len(shown), 150, gap=52, top=84, horizontal=34)
     looks = {False: ("other restarts", GREY, 0.9), True: ("chosen on validation data", BLUE, 2.2)}
-    listed, lines = set(), 1
-    for number, kind in enumerate(shown):
-        at, curves = place(number, len(shown)), table[table["method"] == kind]
+    listed = set()
+    for number, (start, kind) in enumerate((start, kind) for start in starts for kind in shown):
+        at, of = place(number, len(shown)), table[table["method"] == kind]
+        curves = of[of["start"] == start]
         some = curves[curves["search"] < DRAWN] if "search" in curves else curves
         for chosen, (name, ink, width) in looks.items():
             for restart, rows in some[some["chosen"].astype(bool) == chosen].groupby("restart"):
-                start = STARTS.get(rows["start"].iloc[0], "")
-                hover = f"restart {restart + 1}, {start}: φ(%{{x:.2f}}) = %{{y:.3f}}"
+                hover = f"restart {restart + 1}, {STARTS.get(start, start)}: φ(%{{x:.2f}}) = %{{y:.3f}}"
                 look: dict[str, Any] = {"legendgroup": name, "showlegend": name not in listed, "hovertemplate": hover}
                 line(figure, rows["x"], rows["value"], ink, at, width, name=name, **look)
                 listed.add(name)
-        note = _start_note(curves[curves["chosen"].astype(bool)])
-        figure.update_xaxes(title_text=f"input x<br>{note}", row=at[0], col=at[1])
-        lines = max(lines, 1 + note.count("<br>"))
-    figure.update_yaxes(title_text="φ(x)", row=1, col=1)
-    figure.update_layout(height=figure.layout.height + 16 * lines, margin={"b": figure.layout.margin.b + 16 * lines})
-    figure.update_annotations(font_size=SIZE)
+        number_of = [one.loc[one["chosen"].astype(bool), "restart"].nunique() for one in (curves, of)]
+        above(figure, f"chosen: {number_of[0]} of {number_of[1]}", *at, side="right", size=SIZE - 2)
+        if at[1] == 1:
+            figure.update_yaxes(title_text=f"φ(x), {STARTS.get(start, start)}", row=at[0], col=1)
+    figure.update_xaxes(title_text="input x", row=len(starts))
+    figure.update_annotations(selector={"yshift": 3}, font_size=SIZE - 1)
     count = table["search"].nunique() if "search" in table else 1
     set_reading(
         figure,
         f"Drawn: {DRAWN} of {count} searches." if count > DRAWN else "",
-        "Below: where the chosen function started, and its correlation with ReLU; of several searches,"
-        " where the chosen ones did. Each panel has its own vertical scale. Beyond its ends a function is"
-        " constant. Grey: what the other restarts of the same search found.",
+        "Rows: where functions started. Above: how many of the chosen ones did there. Each panel has its own vertical"
+        " scale. Beyond its ends a function is constant. Grey: what the other restarts of the same search found.",
     )
     return figure
-
-
-def _start_note(chosen: pd.DataFrame) -> str:
-    """Where the chosen function started, and how far it is ReLU; of several searches, where their choices started."""
-    starts = chosen.groupby("restart")["start"].first().map(lambda start: STARTS.get(start, start))
-    if len(starts) > 1:
-        return "<br>".join(f"{start}: {number} of {len(starts)}" for start, number in starts.value_counts().items())
-    like = relu_correlation(chosen["x"].to_numpy(), chosen["value"].to_numpy())
-    return starts.iloc[0] if np.isnan(like) else true_minus(f"{starts.iloc[0]}, r = {like:.2f}")
 
 
 def _functions_summary(table: pd.DataFrame) -> str:

@@ -20,7 +20,7 @@ from lab.papers.transformers.language import accuracy_gains, better, changes, cl
 from lab.papers.transformers.origin import stories_origin, texts_origin
 from lab.papers.transformers.settings import ATTENTION, BASELINE, BOTH, FROM_GELU, MLP, STORIES, Setting
 from lab.plots import go
-from lab.plots.caption import set_reading, signed
+from lab.plots.caption import counted, set_reading, signed
 from lab.plots.functions import by_method
 from lab.plots.lines import points, whiskers
 from lab.plots.panels import grid, place
@@ -59,14 +59,22 @@ def summary_accuracy(table: pd.DataFrame) -> str:
     gains = [accuracy_gains(rows, "method", BASELINE) for _, rows in by_size(table)]
     words = over_sizes({method: gain.effect for method, gain in one.items()} for one in gains)
     title = task_title(table["task"].iloc[0])
-    return f"{title}, held-out accuracy minus the baseline's, in percentage points: {words}."
+    return f"{title}, held-out accuracy minus the baseline's, in percentage points: {words}.{_clear(gains, table)}"
 
 
 def summary_perplexity(table: pd.DataFrame) -> str:
-    means = [rows.groupby("method", sort=False)["perplexity"].mean() for _, rows in by_size(table)]
-    words = over_sizes((one[BASELINE] - one.drop(BASELINE)).to_dict() for one in means)
+    gains = [language.perplexity_gains(rows, "method", BASELINE) for _, rows in by_size(table)]
+    words = over_sizes({method: gain.effect for method, gain in one.items()} for one in gains)
     title = task_title(table["task"].iloc[0])
-    return f"{title}, training perplexity of the baseline minus that of others: {words}."
+    return f"{title}, training perplexity of the baseline minus that of others: {words}.{_clear(gains, table)}"
+
+
+def _clear(gains: Iterable[Mapping[str, Estimate]], table: pd.DataFrame) -> str:
+    """How many of the differences are more than the noise of seeds."""
+    ends = [gain.interval(LEVEL) for one in gains for gain in one.values()]
+    known = [low > 0 or high < 0 for low, high in ends if not isnan(low)]
+    seeds = counted(table["seed"].nunique(), "seed")
+    return f" Clear of the noise of {seeds}: {sum(known)} of {len(known)} differences." if known else ""
 
 
 def over_sizes(sizes: Iterable[Mapping[str, float]]) -> str:
@@ -155,9 +163,10 @@ def fig13(table: pd.DataFrame) -> go.Figure:
         _draw_gains(figure, rows, language.perplexity_gains, at, False)
         figure.update_xaxes(title_text="layers × width", row=at[0], col=at[1])
         if at[1] == 1:
-            figure.update_yaxes(title_text="baseline minus this one", row=at[0], col=1)
+            figure.update_yaxes(title_text="perplexity below the baseline's", row=at[0], col=1)
     figure.update_yaxes(matches="y")  # panels compare
-    set_reading(figure, f"Differences of training perplexity; above 0 is better. {language.spread(table)}")
+    unclear = "Where a whisker crosses 0, these seeds do not tell."
+    set_reading(figure, f"Training perplexity; above 0 is better. {language.spread(table)}", unclear)
     return figure
 
 
@@ -188,7 +197,8 @@ def fig12(table: pd.DataFrame, functions: pd.DataFrame) -> go.Figure:
     table: method, layers, width, seed, accuracy, diverged. functions: method, layers, width, x, value.
     """
     sizes = by_size(table)
-    figure = grid([title for size, _ in sizes for title in (f"layers × width {size}", "")], 2, 140, gap=54, top=62)
+    heads = [title for size, _ in sizes for title in (f"layers × width {size}", "")]
+    figure = grid(heads, 2, 140, gap=54, top=62, horizontal=100)
     for row, (_, rows) in enumerate(sizes, 1):
         same = functions[["layers", "width"]] == rows[["layers", "width"]].iloc[0]
         by_method(figure, functions[same.all(axis=1)], (row, 1), legend=row == 1)
@@ -199,10 +209,12 @@ def fig12(table: pd.DataFrame, functions: pd.DataFrame) -> go.Figure:
             points(figure, [gain.effect], [y], colour(method), (row, 2), 9, **look)
         figure.add_vline(x=0, line={"color": GREY, "width": 1.2}, row=row, col=2)
         figure.update_yaxes(title_text="φ(x)", row=row, col=1)
-        figure.update_yaxes(range=(-0.7, 1.7), showticklabels=False, ticks="", row=row, col=2)
+        names = {"tickvals": [0, 1], "ticktext": [MLP, SYMMETRIZED], "ticks": ""}
+        figure.update_yaxes(range=(-0.7, 1.7), **names, row=row, col=2)
     figure.update_xaxes(title_text="input x", row=len(sizes), col=1)
     figure.update_xaxes(title_text="accuracy minus baseline (% points)", row=len(sizes), col=2)
-    set_reading(figure, f"Left: where the learned function is not zero. {language.spread(table)}")
+    unclear = "Where a whisker crosses 0, these seeds do not tell."
+    set_reading(figure, f"Left: where the learned function is not zero. {language.spread(table)}", unclear)
     return figure
 
 

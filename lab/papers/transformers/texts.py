@@ -21,12 +21,12 @@ from lab.papers.transformers.matrix import comparable
 from lab.papers.transformers.origin import texts_origin
 from lab.papers.transformers.settings import BASELINE, FROM_GELU, MLP, TEXT_NAMES, TEXT_SEEDS, TEXTS
 from lab.plots import go
-from lab.plots.caption import interval_note, set_reading, signed
-from lab.plots.lines import line, named, whiskers
+from lab.plots.caption import set_reading, signed
+from lab.plots.lines import line, points
 from lab.plots.panels import STEP, above, grid, place
-from lab.plots.style import DIVERGING, GREY, SIZE, TEMPLATE, cell_ink, colour, faded, methods_of
+from lab.plots.style import DIVERGING, GREY, METHOD_SYMBOLS, SIZE, TEMPLATE, cell_ink, colour, faded, methods_of
 from lab.spec import replace
-from lab.statistics import LEVEL, over_seeds
+from lab.statistics import LEVEL
 from lab.tasks.named import task_title
 
 MANO, MATRIX = "mano", "transformers/fig5"
@@ -254,30 +254,35 @@ FIG15 = (
 
 
 def fig8(table: pd.DataFrame) -> go.Figure:
-    """One panel a text, one bar a method: training perplexity, and below it its difference from the baseline in %."""
+    """One panel a text, one row a method: its training perplexity against the baseline's, in percent. A linear MLP is
+    far off, and stands as a number."""
     tasks, columns = list(table["task"].unique()), 2
-    figure = grid([task_title(task) for task in tasks], columns, height=150, gap=58, top=88)
+    shown = [method for method in methods_of(table) if method not in (BASELINE, LINEAR)]
+    titles = [task_title(task) for task in tasks]
+    figure = grid(titles, columns, 26 * len(shown), gap=84, top=72, left=144, horizontal=24)
     for number, task in enumerate(tasks):
         rows, (row, column) = table[table["task"] == task], place(number, columns)
-        stats = over_seeds(alive(rows), "method", "perplexity")
-        methods = [method for method in methods_of(rows) if method in stats.index]
-        for method in methods:
-            mean, half = (stats.loc[[method], name].tolist() for name in ("mean", "half"))
-            look: dict[str, Any] = {"name": method, "legendgroup": method, "showlegend": not named(figure, method)}
-            look |= {"marker": {"color": colour(method)}, "error_y": whiskers(half, 3), "row": row, "col": column}
-            hover = f"{method}: %{{y:.3f}} ± %{{error_y.array:.3f}}"
-            figure.add_bar(x=[method], y=mean, hovertemplate=hover, **look)
-        # the baseline's alone has "%": six of them have to stand side by side in half of a narrow page
         known = perplexity_changes(rows, "method", BASELINE)
-        texts = ["0 %" if m == BASELINE else signed(known[m].effect) if m in known else "" for m in methods]
-        below = {"tickvals": methods, "ticktext": texts, "ticks": "", "tickangle": 0, "tickfont": {"size": SIZE - 2}}
-        figure.update_xaxes(**below, row=row, col=column)
-        top = float((stats["mean"] + stats["half"].fillna(0)).max())
-        figure.update_yaxes(range=(0, 1.06 * top), row=row, col=column)
-        if column == 1:
-            figure.update_yaxes(title_text="training perplexity", row=row, col=column)
-    words = "Lower is better. Numbers: difference from the baseline, in percent."
-    set_reading(figure, words, interval_note(table, "Whiskers"))
+        for y, method in enumerate(shown):
+            if method in known:
+                change = known[method]
+                low, high = change.interval(LEVEL)
+                spread = {"symmetric": False, "array": [high - change.effect], "arrayminus": [change.effect - low]}
+                look: dict[str, Any] = {"name": method, "showlegend": False, "text": [signed(change.effect)]}
+                look |= {"mode": "markers+text", "textposition": "top center", "textfont": {"size": SIZE - 1}}
+                look |= {"error_x": {"width": 3, "thickness": 1.2} | spread, "symbol": METHOD_SYMBOLS[method]}
+                look["hovertemplate"] = f"{method}: %{{x:+.2f}} %"
+                points(figure, [change.effect], [y], colour(method), (row, column), 9, **look)
+        mean = alive(rows).loc[rows["method"] == BASELINE, "perplexity"].mean()
+        head = f"baseline {mean:.3g}" + (f", {LINEAR} {signed(known[LINEAR].effect)} %" if LINEAR in known else "")
+        above(figure, head, row, column, size=SIZE - 1)
+        figure.layout.annotations[number].update(yshift=19)
+        ticks = {"tickvals": list(range(len(shown))), "ticktext": shown, "showticklabels": column == 1, "ticks": ""}
+        figure.update_yaxes(range=(len(shown) - 0.5, -0.7), **ticks, row=row, col=column)
+        figure.add_vline(x=0, line={"color": GREY, "width": 1.2}, row=row, col=column)
+        figure.update_xaxes(title_text="training perplexity against the baseline (%)", row=row, col=column)
+    unclear = "Where a whisker crosses the line, these seeds do not tell."
+    set_reading(figure, "Below 0 is better.", language.spread(table), unclear)
     return figure
 
 

@@ -5,7 +5,6 @@ import pandas as pd
 import pytest
 
 from lab.catalogue.registry import entry
-from lab.catalogue.shipped import shipped_results
 from lab.plots.caption import captioned, reading
 from lab.plots.page import NARROWEST
 from tests.papers.transformers.planted import LANGUAGE, PLANTED
@@ -32,7 +31,7 @@ def named(figure, name):
 def test_axes_are_named_and_the_key_says_what_the_spread_is(name):
     table = PLANTED[name](True)
     figure, one = drawn(name, table), drawn(name, table[table["seed"] == 0])
-    bare = {"transformers/fig8": "x", "transformers/table3": "y", "transformers/table5": "y"}  # names, or colours
+    bare = {"transformers/fig8": "y", "transformers/table3": "y", "transformers/table5": "y"}  # names, or colours
     for kind in set("xy") - {bare.get(name)}:
         assert {axis.title.text for axis in getattr(figure, f"select_{kind}axes")()} - {None}
     assert "95 %" in reading(figure) and "One seed only" in reading(one) and "95 %" not in reading(one)
@@ -60,13 +59,19 @@ def test_a_run_that_diverged_is_left_out(name):
     assert "nan" not in entry(name).summary(lost)
 
 
-def test_bars_are_means_of_perplexity():
+def test_differences_of_perplexity_are_drawn_as_differences():
+    """In percent of the baseline's, each with its interval; a linear MLP, which is far off, stands as a number."""
     table = PLANTED["transformers/fig8"](True)
-    figure = drawn("transformers/fig8", table)
-    means = table.groupby(["task", "method"], sort=False)["perplexity"].mean()
-    for method in table["method"].unique():
-        heights = [trace.y[0] for trace in named(figure, method)]
-        np.testing.assert_allclose(heights, [means[task, method] for task in table["task"].unique()])
+    figure, tasks = drawn("transformers/fig8", table), list(table["task"].unique())
+    means = np.log(table["perplexity"]).groupby([table["task"], table["method"]]).mean().unstack().loc[tasks]
+    for method in set(table["method"]) - {"baseline", "linear MLP"}:
+        marks = named(figure, method)
+        expected = 100 * np.expm1(means[method] - means["baseline"])
+        np.testing.assert_allclose([trace.x[0] for trace in marks], expected)
+        assert all(trace.error_x.array[0] > 0 and trace.error_x.arrayminus[0] > 0 for trace in marks)
+    assert not named(figure, "linear MLP") and not named(figure, "baseline")
+    said = [note.text for note in figure.layout.annotations if "linear MLP +" in note.text]
+    assert len(said) == len(tasks) and all("baseline" in text for text in said)
 
 
 def test_gains_over_training_are_differences_of_mean_losses():
@@ -105,13 +110,3 @@ def test_printed_differences_are_those_of_the_printed_numbers():
         marks = named(drawn(name, PLANTED[name](True)), "printed in the paper")
         for trace, value in zip(marks, theirs, strict=True):
             assert trace.x[list(trace.customdata).index(row)] == pytest.approx(value)
-
-
-def test_differences_below_bars_do_not_touch_where_a_page_is_narrow():
-    figure = drawn("transformers/fig8", shipped_results("transformers/fig8", "laptop").table())  # has all six methods
-    width = NARROWEST - figure.layout.margin.l - figure.layout.margin.r
-    for axis in figure.select_xaxes():
-        room = width * (axis.domain[1] - axis.domain[0]) / len(axis.ticktext)
-        digit = 0.556 * axis.tickfont.size  # of Arial's and Liberation Sans's size
-        longest = max(axis.ticktext, key=len)
-        assert digit * len(longest) < room, longest

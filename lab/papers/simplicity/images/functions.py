@@ -29,6 +29,7 @@ from lab.plots.functions import draw_inputs, gelu, window
 from lab.plots.lines import line, named
 from lab.plots.panels import above, grid
 from lab.plots.style import BLACK, GREY, SEQUENCE, SIZE, colour, faded, method_title
+from lab.plots.words import effect
 from lab.probes.profile import Received, counts
 from lab.run import Run
 from lab.scale import SCALES
@@ -236,6 +237,17 @@ def _summary(table: pd.DataFrame) -> str:
     return f"How far functions go up and down, in multiples of their range ({', '.join(methods)}): {'; '.join(words)}."
 
 
+def _smoothed_summary(functions: pd.DataFrame) -> str:
+    """What is left of the ups and downs where knots are averaged, of functions learned from zero."""
+    turns = {name: _turns(functions, FROM_ZERO, knots) for name, knots in SMOOTHED.items()}
+    gaps = {name: estimates.mean(one[REGRESSION] - one[CLASSIFICATION]) for name, one in turns.items()}
+    words = ", ".join(f"{name} {effect(gap)}" for name, gap in gaps.items())
+    return (
+        f"Ups and downs of functions from zero, in multiples of their range, regression less classification: {words}."
+        " What goes with averaging is the noise of single knots."
+    )
+
+
 def draw(table: pd.DataFrame, functions: pd.DataFrame) -> go.Figure:
     """One row a set and mode, one column a method; the chosen function, what it receives, other restarts.
 
@@ -334,8 +346,9 @@ ENTRIES = (
         "those learned for regression contain more irregularities",
         plan=learned,
         origin=settings.origin(),
+        functions_summary=_smoothed_summary,
         minutes={"smoke": 0.2, "laptop": 9, "overnight": 16, "paper": 200},
         claims=FIG16,
-        **_SHARED,
+        **_SHARED | {"summary": lambda table: "", "numbers": _summary},
     ),
 )

@@ -24,7 +24,7 @@ from lab.papers.simplicity.tables.settings import IAFS, LEARNED, LINEAR, NEIGHBO
 from lab.plots import go
 from lab.plots.caption import set_reading
 from lab.plots.panels import grid, name_axes, place
-from lab.plots.style import BLACK, METHOD_SYMBOLS, SKY, colour
+from lab.plots.style import BLACK, METHOD_SYMBOLS, SIZE, SKY, colour
 
 FROM_ZERO, FROM_RELU = "learned, from zero", "learned, from ReLU"
 POINTED_AT = ["layers", "prefactor", "seed", "tv", "training", "percent"]
@@ -133,6 +133,9 @@ def _fit_summary(table: pd.DataFrame) -> str:
     return f"Training/test accuracy in %, mean over tables: {text}."
 
 
+FAR = (NEIGHBOURS, TREES)  # which fit their training data as no network does
+
+
 def marks(table: pd.DataFrame, x: str = "tv", x_title: str = "total variation<br>(of probabilities)") -> go.Figure:
     """One panel per table: complexity (or "training" accuracy) and test accuracy of models. table: see `measure`."""
     starts = table["start"].map({"zero": FROM_ZERO, "relu": FROM_RELU})
@@ -148,11 +151,22 @@ def marks(table: pd.DataFrame, x: str = "tv", x_title: str = "total variation<br
     figure = grid(heads, columns, 190, gap=66, top=112 if len(order) > 4 else 64, horizontal=44)
     for number, name in enumerate(names):
         row, column = place(number, columns)
+        here = table[(table["table"] == name) & table["percent"].notna()]
+        networks = here.loc[~here["kind"].isin(FAR), x]
+        low, high = networks.min(), networks.max()
+        room, beyond = 0.06 * (high - low), here.loc[here["kind"].isin(FAR), x] > high
+        edge = high + (4 if beyond.any() else 1) * room
         for kind in order:
-            rows = table[(table["table"] == name) & (table["kind"] == kind) & table["percent"].notna()]
+            rows = here[here["kind"] == kind]
             look = {"mode": "markers", "name": kind, "legendgroup": kind, "showlegend": not number}
             look |= {"marker": _mark(kind), "customdata": rows[POINTED_AT], "hovertemplate": f"{kind}<br>{HOVER}"}
-            figure.add_scatter(x=rows[x], y=rows["percent"], row=row, col=column, **look)
+            if kind in FAR:  # at the right edge, with its number, where it would press the networks together
+                far = [f"{value:.3g} ›" if value > high else "" for value in rows[x]]
+                look |= {"mode": "markers+text", "text": far, "textposition": "bottom left"}
+                look["textfont"] = {"size": SIZE - 3}
+            figure.add_scatter(x=rows[x].clip(upper=edge - room), y=rows["percent"], row=row, col=column, **look)
+        if high > low:
+            figure.update_xaxes(range=(low - room, edge), row=row, col=column)
     figure.update_xaxes(nticks=5)
     figure.update_yaxes(nticks=6)
     name_axes(figure, len(names), columns, x_title, "test accuracy (%)")
@@ -161,7 +175,8 @@ def marks(table: pd.DataFrame, x: str = "tv", x_title: str = "total variation<br
     alpha = ", and for TanH an α" if TANH in order else ""
     set_reading(
         figure,
-        f"One mark a model: a seed, a number of layers{alpha}. Axes differ between panels.",
+        f"One mark a model: a seed, a number of layers{alpha}. Axes differ between panels, and have the networks'"
+        " range; what lies beyond has its number (›).",
         f"Not drawn, because they diverged: {divergences} of {len(table)}." if divergences else "",
     )
     return figure

@@ -10,6 +10,7 @@ import torch
 from lab.data import cache, datasets
 from lab.devices import choose_device, device_name
 from lab.errors import LabError
+from lab.files import locked
 from lab.nonlinearity import op
 from lab.nonlinearity.zoo import own_folder, zoo_names
 from lab.places import VERSION, in_words, unused
@@ -102,4 +103,7 @@ def _store() -> dict[str, str]:
     more = [f"and {len(damaged) - 3} more: see `lab store verify`"] if len(damaged) > 3 else []
     health = [*damaged[:3], *more] or ["every result is as it was written"]
     health += [f"{len(foreign)} things there are not the lab's: see `lab store verify`"] if foreign else []
+    here = next(path for path in (store.local_folder, *store.local_folder.parents) if path.is_dir())
+    if store.folder == here and locked(here) is None:
+        health.append("there are no locks here: commands that run at the same time may train the same")
     return findings | {"store health": "; ".join(health)}

@@ -5,7 +5,8 @@ file is open. Nobody has to guess whether a process number still means the same 
 container. Windows and some network file systems have none; `lock` then raises an OSError, and whoever wanted the lock
 goes on without.
 
-What is written into a temporary folder is renamed to its place when it is whole. The folder is locked by the process
+What is written into a temporary folder is renamed to its place when it is whole, by `keep`, which has the disk write it
+before, and its name after: a power cut costs nothing that was reported as kept. The folder is locked by the process
 that writes it: what a killed process has left is known at once, and `abandoned` lists it.
 """
 
@@ -30,6 +31,8 @@ PATIENCE = 10.0  # seconds to wait for a lock that is held for milliseconds, unl
 PREFIX = ".tmp-"
 TEMPORARY = re.compile(r"\.tmp-[0-9a-f]{16}")
 ABANDONED = 3600.0  # seconds after which nobody is still writing, where there are no locks to ask
+NO_FILE = (errno.ENOENT, errno.ENOTDIR, errno.EISDIR, errno.ELOOP)  # no file has this name, now and later
+NO_SYNC = (*NO_FILE, errno.EACCES, errno.EPERM, errno.EBADF, errno.EINVAL, errno.ENOTSUP, errno.ENOSYS)
 
 
 def user_folder(variable: str) -> Path | None:
@@ -110,7 +113,7 @@ def exclusive(path: Path) -> Iterator[None]:
 @contextmanager
 def temporary(parent: Path) -> Iterator[Path]:
     """A new folder in `parent`, which is made if need be. At the end it is removed, unless it was renamed."""
-    parent.mkdir(parents=True, exist_ok=True)
+    make(parent)
     folder, handle = parent / f"{PREFIX}{secrets.token_hex(8)}", None
     with exclusive(parent):  # `abandoned` must not look between these two lines
         folder.mkdir()  # tempfile would keep it to this user, whatever the umask says
@@ -135,12 +138,24 @@ def is_temporary(path: Path) -> bool:
     return TEMPORARY.fullmatch(path.name) is not None and not path.is_symlink()
 
 
-def write(path: Path, data: bytes) -> None:
-    """Write a file, onto the disk."""
-    with path.open("wb") as file:
-        file.write(data)
-        file.flush()
-        os.fsync(file.fileno())  # a power cut after the rename must not find an empty file
+def make(folder: Path) -> None:
+    """Make a folder, and those above it; the disk keeps their names."""
+    lacking = [place for place in (folder, *folder.parents) if not place.exists()]
+    folder.mkdir(parents=True, exist_ok=True)
+    for place in lacking:
+        sync(place.parent)
+
+
+def keep(new: Path, path: Path) -> Path:
+    """Rename a file, or a folder of files, that is written; return its path, at which the disk has it whole.
+
+    All that is to be kept comes here. Where the rename is refused, both places are as they were.
+    """
+    for part in (*new.iterdir(), new) if new.is_dir() else (new,):
+        sync(part)  # a power cut after the rename must not find an empty file, or a folder that lacks one
+    new.replace(path)
+    sync(path.parent)
+    return path
 
 
 def put(path: Path, data: bytes) -> None:
@@ -151,21 +166,36 @@ def put(path: Path, data: bytes) -> None:
         path.write_bytes(data)
         return
     with temporary(path.parent) as folder:
-        write(folder / path.name, data)
-        if path.exists():
+        (folder / path.name).write_bytes(data)
+        with suppress(FileNotFoundError):
             shutil.copymode(path, folder / path.name)
-        (folder / path.name).replace(path)
-        sync(path.parent)
+        keep(folder / path.name, path)
 
 
-def sync(folder: Path) -> None:
-    """Have the disk keep the names in a folder, too: without it, a rename may be gone after a power cut."""
-    with suppress(OSError):  # Windows and some network file systems open no folder
-        handle = os.open(folder, os.O_RDONLY)
+def read(path: Path) -> bytes | None:
+    """The bytes of a file; None where there is none of that name. Raises OSError where it cannot be read now."""
+    try:
+        return path.read_bytes()
+    except OSError as error:
+        if isinstance(error, FileNotFoundError) or error.errno in NO_FILE:
+            return None
+        raise
+
+
+def sync(path: Path) -> None:
+    """Have the disk write a file, or the names in a folder. Raises OSError where it fails, as a full disk does; where
+    folders cannot be written so, as in Windows and some network file systems, nothing happens."""
+    try:
+        handle = os.open(path, os.O_RDONLY if path.is_dir() else os.O_RDWR)  # Windows writes what it may change
         try:
             os.fsync(handle)
+            if (whole := getattr(fcntl, "F_FULLFSYNC", None)) is not None:  # macOS: else the drive may still have it
+                fcntl.fcntl(handle, whole)
         finally:
             os.close(handle)
+    except OSError as error:
+        if error.errno not in NO_SYNC:
+            raise
 
 
 def _abandoned(path: Path) -> bool:

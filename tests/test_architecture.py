@@ -31,7 +31,7 @@ LAYERS = (
     ("own",),
     ("catalogue", "api", "functions", "request", "finetuning"),
     ("widgets", "doctor"),
-    ("gallery",),
+    ("gallery", "testing"),
     ("cli", "__main__"),
 )
 CROSSING = "crossing"  # among the papers: what puts functions of one into models of others, and so may know them all

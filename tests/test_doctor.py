@@ -100,3 +100,9 @@ def test_a_store_that_cannot_be_written_is_not_healthy(monkeypatch, tmp_path):
     assert Store(tmp_path / "a" / "new" / "one").problem() is None and not list(tmp_path.iterdir())
     monkeypatch.setenv("LAB_STORE", "/proc/store")
     assert doctor.examine()["store health"].startswith("/proc cannot be written (")
+
+
+def test_where_there_are_no_locks_it_says_so(store_folder, monkeypatch):
+    assert "locks" not in doctor.examine()["store health"]
+    monkeypatch.setattr("lab.files.fcntl", None)
+    assert "no locks here: commands that run at the same time may train the same" in doctor.examine()["store health"]

@@ -15,7 +15,7 @@ import pandas as pd
 from lab.catalogue import export, picture
 from lab.catalogue.results import PACKED, contents, digests, sealed
 from lab.errors import ArgumentError, LabError, check_flag, check_path
-from lab.files import abandoned, exclusive, temporary, write
+from lab.files import abandoned, exclusive, keep, temporary
 from lab.papers.entry import Entry
 from lab.plots import go
 from lab.plots.caption import captioned, counted, reading, true_minus
@@ -121,7 +121,7 @@ class Figure:
             folder.mkdir(parents=True, exist_ok=True)
             with temporary(folder) as new:  # in there, because a link or another disk may be above
                 for name, content in files.items():
-                    write(new / name, content)
+                    (new / name).write_bytes(content)
                 drawn = self._write_images(new, facts) if images else []
                 _place(new, folder)
             for path in abandoned(folder):
@@ -145,7 +145,7 @@ class Figure:
         except export.NoImages as problem:
             return [f"no images ({problem}): {export.ADVICE}"]
         for kind, content in made.items():
-            write(folder / f"figure.{kind}", picture.with_note(content, picture.note(facts)))
+            (folder / f"figure.{kind}").write_bytes(picture.with_note(content, picture.note(facts)))
         return [folder / f"figure.{kind}" for kind in made]
 
     def to_json(self) -> str:
@@ -195,11 +195,11 @@ def _place(new: Path, folder: Path) -> None:
                     (folder / name).rename(older / name)
                     left.append(name)
             for name in names:
-                (new / name).rename(folder / name)
                 came.append(name)
+                keep(new / name, folder / name)
         except BaseException:
             for name in came:
-                (folder / name).unlink()
+                (folder / name).unlink(missing_ok=True)
             for name in reversed(left):
                 (older / name).rename(folder / name)
             raise

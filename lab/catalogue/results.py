@@ -13,7 +13,7 @@ from pathlib import Path
 import pandas as pd
 
 from lab.errors import LabError
-from lab.files import temporary, write
+from lab.files import put
 from lab.nonlinearity.document import checksum
 from lab.papers.entry import Entry
 
@@ -126,12 +126,9 @@ def pack(folder: Path) -> None:
 
     The same content gives the same bytes.
     """
-    with temporary(folder) as new:
-        for path in [*sorted(folder.glob("*.csv")), *folder.glob("figure.json")]:
-            packed = new / f"{path.name}{PACKED}"
-            write(packed, gzip.compress(path.read_bytes(), 9, mtime=0))
-            packed.replace(folder / packed.name)
-            path.unlink()
+    for path in [*sorted(folder.glob("*.csv")), *folder.glob("figure.json")]:
+        put(folder / f"{path.name}{PACKED}", gzip.compress(path.read_bytes(), 9, mtime=0))
+        path.unlink()
 
 
 def sealed(facts: Mapping[str, object]) -> bytes:

@@ -3,7 +3,6 @@
 import filecmp
 import json
 import os
-import shutil
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -15,6 +14,7 @@ import tyro
 
 from lab.cli.console import default
 from lab.errors import ArgumentError, LabError, check_path
+from lab.files import put
 from lab.places import NOTEBOOKS
 
 FIRST = "00_start_here.ipynb"
@@ -119,8 +119,7 @@ def copy_notebooks(folder: Path) -> str:
     changed = sum(not filecmp.cmp(*pair, shallow=False) for pair in targets.items() if pair[0] not in lacking)
     try:
         for source, target in lacking.items():
-            target.parent.mkdir(parents=True, exist_ok=True)
-            shutil.copyfile(source, target)
+            put(target, source.read_bytes())
     except OSError as error:
         raise LabError(f"cannot write to {folder} ({error.strerror or error}); name another folder") from error
     said = f"{len(lacking)} of {len(targets)} notebooks copied into {folder.absolute()}"

@@ -4,7 +4,6 @@ A file gets its name when it is complete. What is not finished is in a folder `.
 writes into it; a process that is killed leaves it, and the next one that writes removes it.
 """
 
-import os
 import shutil
 import zipfile
 from collections.abc import Iterator
@@ -13,6 +12,7 @@ from pathlib import Path
 
 import numpy as np
 
+from lab import files
 from lab.data import convert
 from lab.errors import LabError
 from lab.files import abandoned, temporary, user_folder
@@ -70,9 +70,7 @@ def write(target: Path, arrays: convert.Arrays, small: bool = False) -> None:
                 for name, array in arrays.items():
                     with archive.open(f"{name}.npy", "w", force_zip64=True) as member:
                         np.lib.format.write_array(member, np.asanyarray(array), allow_pickle=False)
-            file.flush()
-            os.fsync(file.fileno())  # a power cut after the rename must not find half a file
-        (temporary / target.name).replace(target)
+        files.keep(temporary / target.name, target)
 
 
 @contextmanager

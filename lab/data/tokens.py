@@ -18,6 +18,7 @@ from typing import cast
 
 import numpy as np
 
+from lab import files
 from lab.data import cache, datasets, texts
 from lab.data.shape import Arrays
 from lab.errors import ArgumentError, LabError
@@ -245,7 +246,7 @@ def _make(corpus: str, kind: str, least: int, folder: Path) -> None:
         (made / "tokens.json").write_text(json.dumps(said), encoding="utf-8")
         folder.parent.mkdir(exist_ok=True)
         try:
-            made.rename(folder)
+            files.keep(made, folder)
         except OSError:
             if not (folder / "tokens.json").is_file():  # else another process was faster
                 raise

@@ -36,6 +36,7 @@ import torch
 from torch import Tensor
 
 from lab.errors import LabError, shortened, shown
+from lab.files import keep
 
 SPLINE = tuple(Path(__file__).with_name(name) for name in ("kernel.c", "kernel.h"))
 FLAGS = ("-O3", "-march=native", "-funroll-loops", "-fno-math-errno", "-fno-trapping-math", "-shared", "-fPIC")
@@ -108,9 +109,7 @@ def _build(command: list[str], folder: Path, name: str, source: Path) -> Path:
         quiet: Any = {"stdin": subprocess.DEVNULL, "capture_output": True, "text": True, "errors": "replace"}
         subprocess.run(command, check=True, timeout=PATIENCE, **quiet)
         library.chmod(0o700)  # whatever the umask says
-        with library.open("rb") as file:
-            os.fsync(file.fileno())  # a power cut after the rename must not find an empty file
-        return library.replace(folder / f"{name}-{_digest(library)}.so")
+        return keep(library, folder / f"{name}-{_digest(library)}.so")
 
 
 def _digest(path: Path) -> str:

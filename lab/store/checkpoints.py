@@ -10,6 +10,7 @@ from safetensors.torch import load as load_tensors
 from safetensors.torch import save as save_tensors
 from torch import Tensor
 
+from lab.files import read
 from lab.spec import FineTuning, RunSpec, Search, from_json, key, to_json
 from lab.store import objects
 
@@ -57,14 +58,9 @@ def is_state(path: Any) -> bool:
 
 
 def whole(path: Path) -> bytes | None:
-    """What was written, if the digest before it is its own."""
-    try:
-        data = path.read_bytes()
-    except OSError as error:
-        if objects.in_bucket(path) and not isinstance(error, FileNotFoundError):
-            raise  # it does not answer: that is no reason to start over
-        return None
-    return data[32:] if hashlib.sha256(data[32:]).digest() == data[:32] else None
+    """What was written, if the digest before it is its own. OSError, if it cannot be read: no reason to start over."""
+    data = read(path)
+    return None if data is None or hashlib.sha256(data[32:]).digest() != data[:32] else data[32:]
 
 
 def _beginning(path: Any) -> bytes | None:

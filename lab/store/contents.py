@@ -3,6 +3,7 @@
 import shutil
 import tempfile
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 from lab.files import abandoned as abandoned_folders
@@ -64,11 +65,12 @@ def problem(store: Path) -> str | None:
 
 
 def remove(path: Path) -> None:
-    """Remove a result, a state, a lease or a temporary folder."""
+    """Remove a damaged result, a state, a lease or a temporary folder."""
     if path.parent.name in RESULTS and not is_temporary(path):
-        results.remove(path)
+        results.remove(path, damaged=True)
     elif is_temporary(path):
-        shutil.rmtree(path)
+        with suppress(FileNotFoundError):  # another process removes it, too
+            shutil.rmtree(path)
     else:
         objects.remove(path)
 

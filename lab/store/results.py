@@ -15,11 +15,12 @@ from safetensors.torch import save as save_tensors
 from torch import Tensor
 
 from lab.errors import LabError
-from lab.files import sync, temporary, write
+from lab.files import keep, read, sync, temporary
 from lab.spec import from_json, key, to_json
 from lab.store import objects
 
 FILES = ("spec.json", "history.npz", "weights.safetensors")
+NAMES = {"done.json", *FILES}
 KEY = re.compile("[0-9a-f]{64}")
 DIGITS = 16  # of a file's digest that stand behind its name in a bucket
 VERSIONS = range(1000)  # numbers that another version of the lab may have for SCHEMA
@@ -55,7 +56,8 @@ def unpack(files: dict[str, bytes]) -> tuple[dict[str, np.ndarray], dict[str, Te
 def check(folder: Path, advice: str) -> tuple[dict[str, bytes], dict]:
     """The files of a result and its notes, if all of them are as they were written, for the spec in its name.
 
-    Raises DamagedError, which names the result and ends with `advice`; PermissionError, which is no damage.
+    Raises DamagedError, which names the result and ends with `advice`; OSError for a file that is there and cannot be
+    read now, which is no damage: nothing is removed for it.
     """
 
     def damage(what: str) -> DamagedError:
@@ -64,21 +66,23 @@ def check(folder: Path, advice: str) -> tuple[dict[str, bytes], dict]:
     files: dict[str, bytes] = {}
     for name in ("done.json", *FILES):
         try:
-            files[name] = (folder / _stored_as(folder, name, files)).read_bytes()
-        except PermissionError:
-            raise
+            data = read(folder / _stored_as(folder, name, files))
         except OSError as error:
-            raise damage(f"{name} is unreadable ({error.strerror})") from error
+            said = f"{error.strerror or error}: {folder.parent.name}/{folder.name}/{name}"
+            raise OSError(error.errno, said) from error
+        if data is None:
+            raise damage(f"{name} is not there")
+        files[name] = data
     try:
-        done = json.loads(files.pop("done.json"))
+        done = json.loads(files["done.json"])
         digests, notes, done_digest = done["files"], done["notes"], done.pop("digest", None)
         whole = set(done) == {"files", "notes"} and set(digests) == set(FILES)
     except (ValueError, LookupError, TypeError, AttributeError) as error:
         raise damage("done.json is damaged") from error
     if not whole or done_digest not in (_digest(done), None):  # None: written before notes had a digest
         raise damage("done.json is damaged")
-    for name, data in files.items():
-        if _sha256(data) != digests[name]:
+    for name in FILES:
+        if _sha256(files[name]) != digests[name]:
             raise damage(f"{name} is damaged (its digest is another)")
     if _key(files["spec.json"]) != folder.name:
         raise damage("it holds another spec than its name says")
@@ -88,10 +92,8 @@ def check(folder: Path, advice: str) -> tuple[dict[str, bytes], dict]:
 def done(folder: Path) -> dict:
     """What `done.json` of a finished result says, unchecked; empty where it is missing or damaged."""
     try:
-        said = json.loads((folder / "done.json").read_bytes())
-    except PermissionError:
-        raise
-    except (OSError, ValueError):
+        said = json.loads(read(folder / "done.json") or b"")
+    except ValueError:
         return {}
     return said if isinstance(said, dict) else {}
 
@@ -103,26 +105,28 @@ def place(files: dict[str, bytes], target: Path) -> None:
         return
     with temporary(target.parent) as folder:
         for name, data in files.items():
-            write(folder / name, data)
+            (folder / name).write_bytes(data)
         try:
-            folder.rename(target)
-            sync(target.parent)
+            keep(folder, target)
         except OSError as error:
             if error.errno not in ABSENT:
                 raise
             if (target / "done.json").is_file():
-                return  # another process finished the same run first
+                sync(target.parent)  # another process finished the same run first, and may be dead
+                return
             remove(target)
             if not target.exists():
-                folder.rename(target)
-                sync(target.parent)
+                keep(folder, target)
             else:  # somebody keeps a file of his own there
                 for name in files:
-                    (folder / name).replace(target / name)
+                    keep(folder / name, target / name)
 
 
-def remove(folder: Path) -> None:
-    """Remove a result: its files, and the folder where nothing else lies in it. Of a link, the link alone."""
+def remove(folder: Path, damaged: bool = False) -> None:
+    """Remove a result: its files, and the folder where nothing else lies in it. Of a link, the link alone.
+
+    damaged: unless it is whole by now, because another process has saved it again.
+    """
     if objects.in_bucket(folder):
         objects.remove(folder / "done.json")
         for path, _ in objects.listed(folder):
@@ -132,14 +136,41 @@ def remove(folder: Path) -> None:
     if folder.is_symlink():
         folder.unlink()
         return
-    for name in ("done.json", *FILES):  # done.json first: what is half removed must not look finished
+    if not all(path.name in NAMES and path.is_file() for path in _below(folder)):
+        _remove_files(folder)
+        return
+    if not folder.is_dir():
+        return
+    with temporary(folder.parent) as place, suppress(FileNotFoundError):  # another process was faster
+        gone = place / folder.name
+        folder.rename(gone)  # at once: what another process saves from here on is another folder
+        sync(folder.parent)
+        if damaged:
+            with suppress(DamagedError):
+                check(gone, "")
+                gone.rename(folder)
+
+
+def _remove_files(folder: Path) -> None:
+    """Of a folder in which something else lies: what is half removed must not look finished."""
+    for name in ("done.json", *FILES):
         file = folder / name
         if file.is_dir() and not file.is_symlink():
             _remove_empty(file)
         else:
             with suppress(NotADirectoryError):
                 file.unlink(missing_ok=True)
+        if name == "done.json":
+            sync(folder)  # after a power cut either
     _remove_empty(folder)
+
+
+def _below(folder: Path) -> list[Path]:
+    """What lies in a folder; nothing, if another process removes it at this moment."""
+    try:
+        return list(folder.iterdir())
+    except (FileNotFoundError, NotADirectoryError):
+        return []
 
 
 def foreign(path: Path) -> str | None:
@@ -150,10 +181,12 @@ def foreign(path: Path) -> str | None:
     """
     if objects.in_bucket(path):
         names = {_plain(file) for file, _ in objects.listed(path)}
-    elif not path.is_dir():
-        return "a link to nothing" if path.is_symlink() and not path.exists() else "a file"
+    elif path.is_symlink() and not path.exists():
+        return "a link to nothing"
+    elif path.is_file():
+        return "a file"
     else:
-        names = {file.name for file in path.iterdir()}
+        names = {file.name for file in _below(path)}
     if not KEY.fullmatch(path.name):
         return "a folder that is not named by a key"
     if names and (names.isdisjoint((*FILES, "done.json")) or not _may_be_a_result(path, names)):
@@ -168,19 +201,19 @@ def _may_be_a_result(folder: Path, names: set[str]) -> bool:
         return True
     said = [done(folder).get("files")] if "done.json" in names else []
     if "spec.json" in names:
-        with suppress(OSError, ValueError, AttributeError):
-            said.append(json.loads((folder / "spec.json").read_bytes()).get("type"))
+        with suppress(ValueError, AttributeError):
+            said.append(json.loads(read(folder / "spec.json") or b"").get("type"))
     return bool(not {"done.json", "spec.json"} & names or any(said))
 
 
 def _is_of_another_version(folder: Path) -> bool:
     try:
-        text = (folder / "done.json").read_bytes()
+        text = read(folder / "done.json") or b""
         done = json.loads(text)
-        spec = (folder / _stored_as(folder, "spec.json", {"done.json": text})).read_bytes()
+        spec = read(folder / _stored_as(folder, "spec.json", {"done.json": text})) or b""
         done_digest, whole = done.pop("digest", None), done["files"]["spec.json"] == _sha256(spec)
         other = set(done) != {"files", "notes"} or set(done["files"]) != set(FILES)
-    except (OSError, ValueError, LookupError, TypeError, AttributeError):
+    except (ValueError, LookupError, TypeError, AttributeError):
         return False
     if not whole or done_digest not in (_digest(done), None) or _key(spec) == folder.name:
         return False

@@ -16,7 +16,7 @@ import secrets
 import sys
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import cast
 
@@ -24,7 +24,7 @@ import numpy as np
 from torch import Tensor
 
 from lab.errors import ArgumentError, LabError, check_path, check_type, shown
-from lab.files import check_no_file, temporary, user_folder, write
+from lab.files import check_no_file, read, sync, temporary, user_folder
 from lab.places import default_folder
 from lab.spec import from_json, is_search, key, needs
 from lab.store import checkpoints, contents, leases, objects, results
@@ -73,7 +73,8 @@ class Store:
         files = results.pack(spec, history, weights, notes)
         with self._writing():
             results.place(files, self.path(spec))
-        if self._is_another(files["done.json"], self.path(spec)):
+            other = self._is_another(files["done.json"], self.path(spec))
+        if other:
             said = f"{key(spec)} is in the store {self.folder} already, with other numbers; these stay"
             print(said, file=sys.stderr)
 
@@ -135,11 +136,11 @@ class Store:
 
     def _copy(self, result: Path, other: Store) -> Path:
         files, _ = self._checked(result)
-        files["done.json"] = (result / "done.json").read_bytes()
         target = other.folder / result.parent.name / result.name
         with other._writing():
             results.place(files, target)
-        if self._is_another(files["done.json"], target):
+            another = self._is_another(files["done.json"], target)
+        if another:
             raise LabError(
                 f"{target} has other numbers for this key, and stays as it is; remove it, or name another folder with "
                 "--out"
@@ -204,8 +205,8 @@ class Store:
         """
         specs = set(specs)
         marker, content = self._forced(specs)
-        with suppress(OSError):
-            if marker.read_bytes() == content and not all(map(self._finished, specs)):
+        with self._reading():
+            if read(marker) == content and not all(map(self._finished, specs)):
                 return True
         with self._writing():
             objects.remove(marker)
@@ -241,7 +242,8 @@ class Store:
             try:
                 self._checked(folder)
             except LabError as error:
-                problems.append(str(error))
+                if objects.exists(folder):  # nobody has removed it in between
+                    problems.append(str(error))
         return problems
 
     def problem(self) -> str | None:
@@ -260,19 +262,26 @@ class Store:
                 self._checked(folder)
             except DamagedError:
                 removed.append(folder)
-        removed += [path for path in contents.states(self.folder) if self._is_needless(path)]
-        with self._writing():
-            for path in removed:
-                contents.remove(path)
-        return [str(path.relative_to(self.folder)) for path in removed] + self.sweep()
+            except LabError:
+                if objects.exists(folder):  # nobody has removed it in between
+                    raise
+        self._remove(removed)
+        with self._reading():  # after it: the state of a damaged result is needed again
+            needless = [path for path in contents.states(self.folder) if self._is_needless(path)]
+        self._remove(needless)
+        return [str(path.relative_to(self.folder)) for path in removed + needless] + self.sweep()
 
     def sweep(self) -> list[str]:
         """Remove temporary folders and leases of processes that have ended; return what went."""
         with self._writing():
             left = contents.abandoned(self.folder)
-            for path in left:
-                contents.remove(path)
+        self._remove(left)
         return [str(path.relative_to(self.folder)) for path in left]
+
+    def _remove(self, paths: Iterable[Path]) -> None:
+        with self._writing():
+            for path in paths:
+                contents.remove(path)
 
     def check_writable(self) -> None:
         """Raise LabError where nothing can be written; to be asked before hours of training."""
@@ -281,7 +290,8 @@ class Store:
                 return
         for kind in ("searches", "runs", "checkpoints"):
             with self._writing(), temporary(self.folder / kind) as folder:
-                write(folder / "test", b"test")
+                (folder / "test").write_bytes(b"test")
+                sync(folder / "test")
 
     @contextmanager
     def marker(self) -> Iterator[str]:

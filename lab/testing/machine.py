@@ -124,7 +124,8 @@ class StoreMachine(RuleBasedStateMachine):
         self.other = self.make_store(f"{self.place}-other")  # where results are exported to
         self.expected, self.there = Expected(), Expected()
         self.leases: list[Held] = []
-        changed = {"PULSE": 3600.0, "BUCKET_PULSE": 3600.0, "FRESH": -1.0}  # whoever is second steps back at once
+        # whoever is second steps back at once
+        changed: dict[str, Any] = {"PULSE": 3600.0, "BUCKET_PULSE": 3600.0, "FRESH": -1.0}
         self.patch = mock.patch.multiple(leases, **changed)
         self.patch.start()
         self.quiet = redirect_stderr(io.StringIO())  # which of two results stays
@@ -226,7 +227,7 @@ class StoreMachine(RuleBasedStateMachine):
             return
         assert said == free and len(new) == free
         if free:
-            self.leases.append(Held(specs, *new, block, calls))
+            self.leases.append(Held(specs, new.pop(), block, calls))
         else:
             block.__exit__(None, None, None)
 

@@ -128,11 +128,13 @@ def remove(folder: Path, damaged: bool = False) -> None:
     damaged: unless it is whole by now, because another process has saved it again.
     """
     if objects.in_bucket(folder):
-        objects.remove(folder / "done.json")
-        for path, _ in objects.listed(folder):
-            if _plain(path) in FILES:
-                objects.remove(path)
-        return
+        while True:
+            objects.remove(folder / "done.json")
+            for path, _ in objects.listed(folder):
+                if _plain(path) in FILES:
+                    objects.remove(path)
+            if not objects.is_there(folder / "done.json"):  # else it was saved in between, and has lost files
+                return
     if folder.is_symlink():
         folder.unlink()
         return
@@ -238,6 +240,10 @@ def _place_in_bucket(files: dict[str, bytes], target: Any) -> None:
         for name in FILES:
             if mine[name] != _stored_as(target, name, theirs):
                 objects.remove(target / mine[name])
+        return
+    for name in FILES:
+        if not objects.is_there(target / mine[name]):  # another process forgot the result in between
+            objects.put(target / mine[name], files[name])
 
 
 def _stored_as(folder: Any, name: str, files: dict[str, bytes]) -> str:

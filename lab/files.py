@@ -32,7 +32,7 @@ PREFIX = ".tmp-"
 TEMPORARY = re.compile(r"\.tmp-[0-9a-f]{16}")
 ABANDONED = 3600.0  # seconds after which nobody is still writing, where there are no locks to ask
 NO_FILE = (errno.ENOENT, errno.ENOTDIR, errno.EISDIR, errno.ELOOP)  # no file has this name, now and later
-NO_SYNC = (*NO_FILE, errno.EACCES, errno.EPERM, errno.EBADF, errno.EINVAL, errno.ENOTSUP, errno.ENOSYS)
+NO_SYNC = (*NO_FILE, errno.EBADF, errno.EINVAL, errno.ENOTSUP, errno.ENOSYS)
 
 
 def user_folder(variable: str) -> Path | None:
@@ -151,16 +151,21 @@ def keep(new: Path, path: Path) -> Path:
 
     All that is to be kept comes here. Where the rename is refused, both places are as they were.
     """
-    for part in (*new.iterdir(), new) if new.is_dir() else (new,):
+    is_folder = new.is_dir()
+    for part in (*new.iterdir(), new) if is_folder else (new,):
         sync(part)  # a power cut after the rename must not find an empty file, or a folder that lacks one
-    new.replace(path)
+    if is_folder:
+        new.rename(path)  # over another folder, `replace` is refused in Windows as if rights were missing
+    else:
+        new.replace(path)
     sync(path.parent)
     return path
 
 
 def put(path: Path, data: bytes) -> None:
     """Write a file in place of the one before: whole and on the disk, or not at all. Of a link, the file that it names;
-    rights stay. Raises OSError where it cannot, and then the older file is as it was."""
+    rights stay. Raises OSError where it cannot, and then the older file is as it was (unless the folder's own writing
+    failed)."""
     path = path.resolve()
     if path.exists() and not path.is_file():  # /dev/stdout, a pipe; a folder raises
         path.write_bytes(data)
@@ -185,8 +190,9 @@ def read(path: Path) -> bytes | None:
 def sync(path: Path) -> None:
     """Have the disk write a file, or the names in a folder. Raises OSError where it fails, as a full disk does; where
     folders cannot be written so, as in Windows and some network file systems, nothing happens."""
-    try:
-        handle = os.open(path, os.O_RDONLY if path.is_dir() else os.O_RDWR)  # Windows writes what it may change
+    is_folder = path.is_dir()
+    try:  # Windows writes what it may change; elsewhere a file that this user may only read is written, too
+        handle = os.open(path, os.O_RDWR if os.name == "nt" and not is_folder else os.O_RDONLY)
         try:
             os.fsync(handle)
             if (whole := getattr(fcntl, "F_FULLFSYNC", None)) is not None:  # macOS: else the drive may still have it
@@ -194,7 +200,7 @@ def sync(path: Path) -> None:
         finally:
             os.close(handle)
     except OSError as error:
-        if error.errno not in NO_SYNC:
+        if error.errno not in NO_SYNC and not (is_folder and error.errno in (errno.EACCES, errno.EPERM)):
             raise
 
 

@@ -17,7 +17,7 @@ import torch
 from lab import engine
 from lab.errors import LabError
 from lab.spec import key, replace
-from lab.store import DamagedError, Store, leases, objects
+from lab.store import DamagedError, Store, leases, objects, results
 from tests.clusters import Cluster
 from tests.test_engine import LEARNED, MANO, RUNS, SEARCH, digests, linux, uninterrupted  # noqa: F401
 
@@ -145,6 +145,13 @@ def test_what_nobody_finishes_is_damaged_after_a_while(url, monkeypatch):
     assert not store.has(MANO) and store.verify() == [] == store.clean()
     monkeypatch.setattr(objects, "UNFINISHED", -1.0)
     assert len(store.verify()) == 1 and store.clean() == [f"runs/{key(MANO)}"] and names(store) == []
+
+
+def test_what_is_saved_again_before_it_is_removed_as_damaged_stays(url):
+    store = Store(url)
+    store.save(MANO, {}, {"w": torch.ones(1)}, {})
+    results.remove(store.path(MANO), damaged=True)
+    assert store.has(MANO) and store.verify() == []
 
 
 def test_of_two_writers_one_result_stays_whole(url):

@@ -16,6 +16,7 @@ from lab.data import download
 from lab.errors import LabError
 from lab.nonlinearity.spline import Spline
 from lab.store import Store
+from tests.test_store import linux
 
 PHI = Spline(torch.linspace(-1, 1, 5), -1.0, 1.0)
 
@@ -56,6 +57,32 @@ def test_a_rename_is_put_on_the_disk(tmp_path, monkeypatch):
     files.put(tmp_path / "a", b"1")
     assert deeds == [("a", False), (tmp_path.name, True)]
     sync(tmp_path / "nowhere")  # where folders cannot be synced, the file is there all the same
+
+
+@linux
+def test_a_file_that_may_only_be_read_is_put_on_the_disk_too(nursery, tmp_path):
+    """Rights stay, so that the new file cannot be opened for writing when it is synced."""
+    path = tmp_path / "a"
+    path.write_bytes(b"1")
+    path.chmod(0o444)
+    code = f"""
+from pathlib import Path
+from lab import files
+from lab.testing import FileCalls
+from tests.processes import like_an_ordinary_user
+like_an_ordinary_user()
+folder = Path({str(tmp_path)!r})
+with FileCalls(folder) as calls:
+    files.put(folder / "a", b"2")
+print([Path(path).name for name, path, *_ in calls.done if name == "fsync"])
+(folder / "a").chmod(0)
+try:
+    files.sync(folder / "a")
+except PermissionError:
+    print("refused")
+"""
+    assert nursery.run(code).out.splitlines() == [str(["a", tmp_path.name]), "refused"]
+    assert path.read_bytes() == b"2"
 
 
 @pytest.mark.parametrize(

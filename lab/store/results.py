@@ -118,15 +118,20 @@ def place(files: dict[str, bytes], target: Path) -> None:
             if not target.exists():
                 keep(folder, target)
             else:  # somebody keeps a file of his own there
-                for name in files:
+                for name in (*FILES, "done.json"):  # which says that the others are there
                     keep(folder / name, target / name)
 
 
 def remove(folder: Path, damaged: bool = False) -> None:
     """Remove a result: its files, and the folder where nothing else lies in it. Of a link, the link alone.
 
-    damaged: unless it is whole by now, because another process has saved it again.
+    damaged: unless it is whole by now, because another process has saved it again. OSError where it cannot be read now,
+        and then it stays.
     """
+    if damaged:
+        with suppress(DamagedError):
+            check(folder, "")
+            return
     if objects.in_bucket(folder):
         while True:
             objects.remove(folder / "done.json")
@@ -146,11 +151,16 @@ def remove(folder: Path, damaged: bool = False) -> None:
     with temporary(folder.parent) as place, suppress(FileNotFoundError):  # another process was faster
         gone = place / folder.name
         folder.rename(gone)  # at once: what another process saves from here on is another folder
-        sync(folder.parent)
-        if damaged:
-            with suppress(DamagedError):
+        stays = damaged
+        try:
+            if damaged:
                 check(gone, "")
+        except DamagedError:
+            stays = False
+        finally:
+            if stays:  # it is whole, or cannot be read now
                 gone.rename(folder)
+            sync(folder.parent)
 
 
 def _remove_files(folder: Path) -> None:

@@ -2,7 +2,9 @@
 once it was reported as kept."""
 
 import errno
+import os
 import tempfile
+from contextlib import suppress
 from pathlib import Path
 
 import numpy as np
@@ -12,8 +14,9 @@ import torch
 from lab.errors import LabError
 from lab.files import PREFIX
 from lab.spec import key
-from lab.store import Store
+from lab.store import DamagedError, Store, contents, results
 from lab.testing import SPECS, FileCalls
+from lab.testing.calls import Killed
 from lab.testing.machine import MEMORY
 from tests.store.disk import Disk, write
 
@@ -164,3 +167,50 @@ def test_an_error_at_any_call_is_one_line_and_the_next_time_it_works(place, name
         assert (name == "forced" or whole(store) == there) and state(store) == last and store.verify() == []
         assert not list(store.folder.rglob(f"{PREFIX}*")), "nothing is left"
     assert at > 10
+
+
+def test_an_export_beside_a_file_of_somebody_looks_finished_when_it_is(place):
+    """Wherever it is killed."""
+    at, calls = 0, None
+    while calls is None or calls.dead:
+        at += 1
+        store, out = Store(place / str(at)), Store(place / str(at) / "out")
+        save(store)
+        out.path(ONE).mkdir(parents=True)
+        (out.path(ONE) / "notes").write_bytes(b"mine")
+        with suppress(Killed), FileCalls(out.folder, at) as calls:
+            store.export(key(ONE), out.folder)
+        assert whole(out) or calls.dead
+    assert at > 10
+
+
+@pytest.mark.parametrize("error", [errno.EIO, errno.EMFILE], ids=errno.errorcode.get)
+def test_what_was_saved_again_stays_where_it_cannot_be_read(place, error, monkeypatch):
+    """It was damaged when it was looked at; another process has saved it again since, and then a disk fails."""
+    at, calls, check = 0, None, results.check
+
+    def was_damaged(folder, advice):
+        if PREFIX not in str(folder):
+            raise DamagedError("before it was saved again")
+        return check(folder, advice)
+
+    while calls is None or calls.count >= at:
+        at += 1
+        store = Store(place / str(at))
+        save(store)
+        calls = FileCalls(store.folder, at, error, owners=[(os, "open fsync")])
+        with suppress(OSError), monkeypatch.context() as patch, calls:
+            patch.setattr(results, "check", was_damaged)
+            contents.remove(store.path(ONE))
+        assert whole(store)
+    assert at > 5
+
+
+def test_what_is_saved_again_in_the_meantime_stays(place):
+    """Also beside a file of somebody."""
+    for before in (nothing, with_a_file_of_somebody):
+        store = Store(place / before.__name__)
+        before(store)
+        save(store)
+        results.remove(store.path(ONE), damaged=True)
+        assert whole(store)

@@ -125,6 +125,12 @@ def test_shipped_numbers_agree_with_themselves_and_others_do_not():
     assert next_to_shipped(dataclasses.replace(made, table=lowered)) != same
 
 
+def test_a_claim_of_two_figures_reads_the_other_one_as_shipped():
+    made = read(registry.entry("transformers/fig9"), "laptop")
+    (line,) = (line for line in next_to_shipped(made) if line.startswith("Functions matter less on texts than"))
+    assert line.endswith(": the same numbers")
+
+
 def test_the_shipped_figure_is_drawn_first_and_marked(tmp_path, capsys, monkeypatch):
     def stop(*given, **more):
         raise LabError("training begins")

@@ -104,9 +104,13 @@ def _tables(entry: Entry, scale: str | None, folder: Path) -> tuple[str, dict[st
         tables = {one: here[chosen].table(one) for one in names if here[chosen].path(one)}
     for other in {claim.with_entry for claim in entry.claims if claim.with_entry}:
         if "table" in (theirs := _tables(entries()[other], scale, folder)[1]):
-            both = {entry.name: tables["table"], other: theirs["table"]}
-            tables[other] = pd.concat([rows.assign(entry=name) for name, rows in both.items()], ignore_index=True)
+            tables[other] = _both(entry.name, tables["table"], other, theirs["table"])
     return chosen, tables
+
+
+def _both(name: str, table: pd.DataFrame, other: str, theirs: pd.DataFrame) -> pd.DataFrame:
+    """The table of an entry above that of another."""
+    return pd.concat([table.assign(entry=name), theirs.assign(entry=other)], ignore_index=True)
 
 
 def _claim(entry: Entry, claim: Claim, scale: str, tables: dict[str, pd.DataFrame]) -> dict:
@@ -127,12 +131,17 @@ def _claim(entry: Entry, claim: Claim, scale: str, tables: dict[str, pd.DataFram
 
 
 def next_to_shipped(made: Figure) -> list[str]:
-    """How the numbers of a figure agree with the shipped ones of its scale: a line for each claim of its entry."""
+    """How the numbers of a figure agree with the shipped ones of its scale: a line for each claim of its entry.
+
+    Where a claim is of two figures, the other one's numbers are the shipped ones.
+    """
     entry, lines = entries()[made.name], []
     _, shipped = _tables(entry, made.scale, RESULTS)
+    tables = {"table": made.table, **made.extras}
+    for other in {claim.with_entry for claim in entry.claims} & set(shipped):
+        tables[other] = _both(made.name, made.table, other, shipped[other].query("entry == @other"))
     for claim in entry.claims if shipped else ():
-        both = [_claim(entry, claim, made.scale, tables) for tables in ({"table": made.table, **made.extras}, shipped)]
-        here, there = both
+        here, there = both = [_claim(entry, claim, made.scale, each) for each in (tables, shipped)]
         if here["reason"] or there["reason"]:
             said = "not measured " + ("here" if here["reason"] else "in the shipped results")
         elif pd.Series(here)[["effect", "low", "high"]].equals(pd.Series(there)[["effect", "low", "high"]]):

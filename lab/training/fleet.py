@@ -17,7 +17,7 @@ import torch
 from torch import Tensor, nn
 
 from lab.errors import ArgumentError, shortened, shown
-from lab.kinds import Batch, check_run, optimizer, sizes, training_data
+from lab.kinds import Batch, batch_key, check_run, optimizer, sizes, training_data
 from lab.kinds import build as build_model
 from lab.models import kinds  # noqa: F401  the models that come with the lab
 from lab.models.mlp import InputFunctions
@@ -52,7 +52,8 @@ class Fleet:
     """The state of R runs in training: models, optimizer, data, history, and which runs have diverged.
 
     specs: with equal keys (`lab.kinds.batch_key`). parts: for each run its resolved non-linearities, in the order of
-    `model.parts`, each a name or the values of a function.
+    `model.parts`, each a name or the values of a function. Raises ArgumentError, a ValueError, where recipes differ in
+    what their optimizer has for all runs, as the rate of an `AdamTrapezoid`.
     """
 
     arrays: tuple[str, ...] = ("died", "last_value")  # attributes with a value for each run, for a checkpoint
@@ -60,6 +61,7 @@ class Fleet:
     def __init__(self, specs: Sequence[RunSpec], parts: Sequence[tuple[Resolved, ...]], device: str = "cpu"):
         self.specs, self.device = list(specs), torch.device(device)
         self.recipe = specs[0].recipe
+        check_recipes(specs)
         modules = [build(same, specs[0].model) for same in zip(*parts, strict=True)]
         self.model = model_of(self.specs, modules).to(self.device)
         self.parts = dict(zip(specs[0].model.parts, modules, strict=True))  # its non-linearities by name
@@ -207,6 +209,16 @@ class Fleet:
         """The mean of `beyond` over some runs, for notes; nothing where these have no spline."""
         shares = [share for run in runs if (share := self.beyond[run]) is not None]
         return {"beyond": sum(shares) / len(shares)} if shares else {}
+
+
+def check_recipes(specs: Sequence[RunSpec]) -> None:
+    """Raise ArgumentError, which names the settings, for recipes that cannot train in one fleet."""
+    recipes = list({batch_key(spec.recipe, spec): spec.recipe for spec in specs}.values())
+    if len(recipes) > 1:
+        settings = [{"recipe": type(recipe).__name__, **vars(recipe)} for recipe in recipes]
+        found = {name: [each.get(name) for each in settings] for name in settings[0]}
+        said = "; ".join(f"{name}: {', '.join(map(repr, had))}" for name, had in found.items() if len(set(had)) > 1)
+        raise ArgumentError(f"runs of one fleet need recipes that can be trained together; these have {said}")
 
 
 @contextmanager

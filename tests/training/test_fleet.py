@@ -8,11 +8,12 @@ from torch import nn
 from lab import tasks
 from lab.errors import ArgumentError
 from lab.nonlinearity.spline import Spline
-from lab.spec import Knots, replace
+from lab.spec import AdamWCosine, Knots, RunSpec, replace
 from lab.training import sequences
-from lab.training.fleet import History, build
+from lab.training.fleet import Fleet, History, build
+from lab.training.optimizers import MuonRecipe
 from tests.models.making import shaken
-from tests.training.making import MODEL, bits, fleet, use
+from tests.training.making import MODEL, RECIPE, bits, fleet, use
 
 SEEDS = (0, 1, 2)
 ONE, OTHER = Knots(-1.0, 1.0, (0.0, 1.0, 0.5)), Knots(-1.0, 1.0, (0.0, -1.0, 0.25))
@@ -143,6 +144,22 @@ def test_non_linearities_that_do_not_stack_are_refused(parts):
     """Taking the first one for all runs would train the others with a function that their spec does not name."""
     with pytest.raises(ArgumentError, match="one fleet"):
         build(parts)
+
+
+def test_recipes_of_which_one_would_be_used_for_all_are_refused():
+    """Adam and Muon have one rate; rates of an AdamWCosine may differ, its lengths may not."""
+    plain, cosine = RunSpec("memorize", MODEL, RECIPE, 0), AdamWCosine(10, 0.1, 8, warmup=2)
+    muon = MuonRecipe(steps=8, rate=0.02)
+    for recipe, other, said in (
+        (RECIPE, replace(RECIPE, rate=0.1), "rate: 0.003, 0.1"),
+        (muon, replace(muon, rate=0.1), "rate: 0.02, 0.1"),
+        (cosine, replace(cosine, steps=20), "steps: 10, 20"),
+    ):
+        with pytest.raises(ArgumentError, match=f"these have {said}$"):
+            Fleet([replace(plain, recipe=one) for one in (recipe, other)], [("gelu", "softmax")] * 2)
+    made = Fleet([replace(plain, recipe=replace(cosine, rate=rate)) for rate in (0.1, 0.2)], [("gelu", "softmax")] * 2)
+    made.set_rates(5)
+    assert made.optimizer.rates[1] == 2 * made.optimizer.rates[0]
 
 
 def test_run_weights_are_one_run_without_its_non_linearity():

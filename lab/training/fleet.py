@@ -216,8 +216,8 @@ def check_recipes(specs: Sequence[RunSpec]) -> None:
     recipes = list({batch_key(spec.recipe, spec): spec.recipe for spec in specs}.values())
     if len(recipes) > 1:
         settings = [{"recipe": type(recipe).__name__, **vars(recipe)} for recipe in recipes]
-        found = {name: [each.get(name) for each in settings] for name in settings[0]}
-        said = "; ".join(f"{name}: {', '.join(map(repr, had))}" for name, had in found.items() if len(set(had)) > 1)
+        values = {name: [each.get(name) for each in settings] for name in settings[0]}
+        said = "; ".join(f"{name}: {', '.join(map(repr, had))}" for name, had in values.items() if len(set(had)) > 1)
         raise ArgumentError(f"runs of one fleet need recipes that can be trained together; these have {said}")
 
 

@@ -260,7 +260,7 @@ class _Reader:
             if holder is None or isinstance(holder, ModuleType):
                 self.inside(value, f"{'.'.join([root, *attributes])} in {where}")
         if cuts_at_zero(code):
-            self.calls[ActivationCall("relu", f"{where} calls clamp(min=0)")] = None
+            self.calls[ActivationCall("relu", f"{where} calls clamp(min=0), perhaps a ReLU")] = None
         for inner in code.co_consts:
             if isinstance(inner, CodeType):
                 self._code(inner, outside, where, module)
@@ -321,20 +321,37 @@ def _chains(code: CodeType) -> Iterator[list[str]]:
 
 
 def cuts_at_zero(code: CodeType) -> bool:
-    """Whether code has ReLU as x.clamp(min=0), x.clamp_min(0) or x.clip(0).
+    """Whether code may have a ReLU as x.clamp(min=0), x.clamp_min(0), x.clip(0), torch.clamp(x, min=0) or
+    torch.clamp(x, 0). What is made whole numbers at once, a count, is none.
 
     >>> [cuts_at_zero(f.__code__) for f in (lambda x: x.clamp(min=0.0), lambda x: x.clip(0), lambda x: x.clamp(0, 1))]
     [True, True, False]
     """
     if not CLAMPS & {*code.co_names}:
         return False
-    skipped = ("CACHE", "EXTENDED_ARG", "PUSH_NULL", "NOP", "PRECALL")
-    steps = [step for step in dis.get_instructions(code) if step.opname not in skipped]
-    for name, number, after in zip(steps, steps[1:], steps[2:], strict=False):
-        if type(number.argval) in (int, float) and number.argval == 0 and number.opname.startswith("LOAD"):
-            words = code.co_consts[after.arg or 0] if after.opname == "KW_NAMES" else after.argval
-            if words == ("min",) or (after.opname == "CALL" and after.arg == 1 and name.argval in CLAMPS):
-                return True
+    steps = [step for step in dis.get_instructions(code) if step.opname not in ("CACHE", "EXTENDED_ARG", "PUSH_NULL")]
+    for at, number in enumerate(steps):
+        after, words = [step for step in steps[at + 1 : at + 5] if step.opname != "PRECALL"], ("min",)
+        is_zero = number.opname.startswith("LOAD") and type(number.argval) in (int, float) and number.argval == 0
+        if not is_zero or len(after) < 2:
+            continue
+        if after[0].opname == "KW_NAMES" or after[1].opname == "CALL_KW":
+            words = code.co_consts[after.pop(0).arg or 0]
+        call, then = after[:2]
+        before, others = steps[:at], (call.arg or 0) - 1  # arguments besides the 0
+        while before and others > 0:
+            step = before.pop()
+            others -= dis.stack_effect(step.opcode, step.arg, jump=False)
+        if (
+            not call.opname.startswith("CALL")
+            or words != ("min",)
+            or len(before) < 2
+            or before[-1].argval not in CLAMPS
+        ):
+            continue
+        of_torch = before[-1].opname == "LOAD_GLOBAL" or before[-2].argval == "torch"  # torch.clamp(x, 0)
+        if call.arg == 1 + of_torch and then.argval not in ("long", "int"):
+            return True
     return False
 
 

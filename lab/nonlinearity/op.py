@@ -19,6 +19,7 @@ from typing import Any
 
 import torch
 from torch import Tensor
+from torch.autograd import forward_ad
 from torch.nn import Parameter
 
 from lab.errors import ArgumentError, LabError, LabWarning, shown
@@ -239,11 +240,16 @@ _differentiable("spline_backward", 3, _second_gradients)
 _differentiable("spline_slope_backward", 3, _slope_gradients)
 
 
+def is_seen_through() -> bool:
+    """Whether torch.func or forward-mode differentiation is at work, which need a formula in place of a kernel."""
+    return torch._C._are_functorch_transforms_active() or forward_ad._current_level >= 0
+
+
 VMAP = torch._C._functorch.TransformType.Vmap
 
 
 def traced(x: Tensor, values: Tensor, low: float, high: float) -> Tensor:
-    """φ(x) under torch.func: by the kernel under a single `vmap`, else by the formula, which every tracer sees through.
+    """φ(x) where `is_seen_through`: by the kernel under a single `vmap`, else by the formula.
 
     >>> x, values = torch.tensor([[0.5], [0.25]]), torch.tensor([[0.0, 1.0], [0.0, 4.0]])
     >>> torch.vmap(lambda x, values: traced(x, values, 0.0, 1.0))(x, values)
@@ -252,7 +258,7 @@ def traced(x: Tensor, values: Tensor, low: float, high: float) -> Tensor:
     """
     # a compiler sees through the formula alone, and not through what asks for the stack
     stack = None if torch.compiler.is_compiling() else torch._C._functorch.get_interpreter_stack()
-    if stack is not None and len(stack) == 1 and stack[0].key() == VMAP:
+    if forward_ad._current_level < 0 and stack is not None and len(stack) == 1 and stack[0].key() == VMAP:
         return _SideBySide.apply(x, values, low, high)
     return interpolate(x, values, low, high)
 

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from lab.nonlinearity import native
-from lab.nonlinearity.op import cpu_kernel, is_plain
+from lab.nonlinearity.op import cpu_kernel, is_plain, is_seen_through
 
 SOURCES = tuple(Path(__file__).with_name(name) for name in ("rational.c", "rational.h"))
 DTYPES = (torch.float32, torch.float64)
@@ -30,7 +30,7 @@ def fraction(x: Tensor, numerator: Sequence[Tensor], denominator: Sequence[Tenso
 
 def is_fast(*tensors: Tensor) -> bool:
     """Whether the kernel takes these: plain tensors of one type on the CPU, not empty, that nothing traces."""
-    if torch.compiler.is_compiling() or torch._C._are_functorch_transforms_active() or not is_plain(tensors):
+    if torch.compiler.is_compiling() or is_seen_through() or not is_plain(tensors):
         return False
     types = {tensor.dtype for tensor in tensors}
     fits = len(types) == 1 and types <= {*DTYPES} and all(tensor.is_cpu and tensor.numel() for tensor in tensors)

@@ -17,6 +17,7 @@ import torch
 from torch import Tensor, nn
 
 from lab.errors import ArgumentError, check_choice, check_whole, shown
+from lab.nonlinearity.op import is_seen_through
 
 BETWEEN = 16  # points a knot at which errors are measured
 NODES = 1 << 14  # at which the integrals of a Chebyshev series are taken; knots have hundreds
@@ -59,9 +60,8 @@ class Polynomial(nn.Module):
         if not isinstance(x, Tensor) or not x.is_floating_point():
             said = f"of type {x.dtype}" if isinstance(x, Tensor) else f"{shown(x)} is a {type(x).__name__}"
             raise ArgumentError(f"input {said}; give a tensor of floating-point numbers, such as torch.tensor([0.5])")
-        # torch.compile and torch.func (vmap, grad, jvp) see through the formula
-        traced = torch.compiler.is_compiling() or torch._C._are_functorch_transforms_active()
-        evaluate = formula if traced else _Value.apply
+        # torch.compile, torch.func (vmap, grad, jvp) and forward-mode differentiation see through the formula
+        evaluate = formula if torch.compiler.is_compiling() or is_seen_through() else _Value.apply
         return evaluate(x, self.coefficients, self.low, self.high, self.basis)
 
     def get_extra_state(self) -> Tensor:

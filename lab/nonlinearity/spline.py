@@ -23,7 +23,7 @@ from torch.nn.parameter import is_lazy
 from lab.errors import ArgumentError, LabError, check_flag, check_number, check_path, check_whole, shortened, shown
 from lab.nonlinearity import document
 from lab.nonlinearity.functions import check_elementwise
-from lab.nonlinearity.op import spline, traced
+from lab.nonlinearity.op import is_seen_through, spline, traced
 from lab.nonlinearity.shapes import Polynomial, chebyshev_series, few_kinks, least_squares, support, symmetrize
 
 DTYPES = {str(t).removeprefix("torch."): t for t in (torch.float32, torch.float64, torch.bfloat16, torch.float16)}
@@ -138,8 +138,7 @@ class Spline(nn.Module):
         return self._evaluated(x)
 
     def _evaluated(self, x: Tensor) -> Tensor:
-        under = torch._C._are_functorch_transforms_active()  # torch.func does not see through the kernel
-        return (traced if under else spline)(x, self.values, self.low, self.high)
+        return (traced if is_seen_through() else spline)(x, self.values, self.low, self.high)
 
     def save(self, path: str | Path, provenance: dict | None = None) -> None:
         """Write the function as JSON: low, high, values and their type, with a schema version and a checksum.

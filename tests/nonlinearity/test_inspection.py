@@ -116,12 +116,23 @@ def cut(self, x):
     return x.clamp_min(0)
 
 
-@pytest.mark.parametrize("second", (clamped, clamped_by_torch, clipped, cut), ids=lambda second: second.__name__)
+def second_argument(self, x):
+    return torch.clamp(torch.abs(x) - 1, 0)
+
+
+def minimum(self, x):
+    return torch.clamp_min(x, 0)
+
+
+CUTS = (clamped, clamped_by_torch, clipped, cut, second_argument, minimum)
+
+
+@pytest.mark.parametrize("second", CUTS, ids=lambda second: second.__name__)
 def test_a_relu_written_as_a_clamp_stays_and_that_is_said(second):
     """Some write it so beside nn.ReLU (pytorch/pytorch #11043); it was passed over in silence."""
     model = made(second)()
     model.acts, model.other = [], None
-    with pytest.warns(LabWarning, match=r"calls clamp\(min=0\), which stays as it is"):
+    with pytest.warns(LabWarning, match=r"calls clamp\(min=0\), perhaps a ReLU, which stays as it is"):
         assert lab.swap(model, nn.ReLU, torch.sin) == ["act"]
 
 
@@ -129,8 +140,20 @@ def bounded(self, x):
     return x.clamp(min=1e-6).clamp(0, 1)
 
 
-def test_other_clamps_are_no_relu():
-    model = made(bounded)()
+def counted(self, x):
+    return x[: (x.sum(-1) - 1).clamp(min=0).long().max()]
+
+
+def calls_with_min(self, x):
+    self.other = dict(min=0)
+    if x is None:
+        return 0
+    return x.clamp(0, 1).sum(0).clamp(-1, 0) + torch.clamp(x, -1, 0)
+
+
+@pytest.mark.parametrize("second", (bounded, counted, calls_with_min), ids=lambda second: second.__name__)
+def test_other_clamps_are_no_relu(second):
+    model = made(second)()
     model.acts, model.other = [], None
     assert lab.swap(model, nn.ReLU, torch.sin) == ["act"]  # warnings are errors here
 

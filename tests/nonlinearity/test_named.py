@@ -7,13 +7,14 @@ import pytest
 import torch
 import torch.nn.functional as F
 from scipy.interpolate import BSpline
+from scipy.optimize import least_squares
 
 import lab
 from lab.errors import ArgumentError
 from lab.nonlinearity import families, table
 from lab.nonlinearity.families.bsplines import HIGH, INTERVALS, LOW
 from lab.nonlinearity.families.bsplines import BSpline as Cubic
-from lab.nonlinearity.families.rational import DENOMINATOR, NUMERATOR, Rational
+from lab.nonlinearity.families.rational import DENOMINATOR, NUMERATOR
 from lab.nonlinearity.functions import TABLE, name_of, named, row_of, scalars
 
 
@@ -148,10 +149,25 @@ def test_xielu_has_no_jump_at_zero_and_no_overflow_on_its_other_half():
     assert far.grad.isfinite().all() and all(p.grad.isfinite() for p in phi.parameters())
 
 
-def test_a_rational_begins_at_the_best_fit_of_a_function_and_pades_numerator_stays():
-    x = torch.linspace(-7, 7, 401, dtype=torch.float64)
-    fit = Rational.from_function(F.gelu).double()
-    torch.testing.assert_close(fit(x), Rational().double()(x), rtol=0, atol=1e-5)
+@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16, torch.float32, torch.float64], ids=str)
+def test_smooth_relu2_has_its_limit_wherever_squares_overflow(dtype):
+    low = torch.finfo(dtype).min
+    x = torch.tensor([-torch.inf, low, low / 2, -300.0, -1.0, 0.0, 1.0, 200.0], dtype=dtype, requires_grad=True)
+    y = named("smoothrelu2")(x)
+    y.sum().backward()
+    torch.testing.assert_close(y[:4], torch.full((4,), -0.01, dtype=dtype))
+    exact = x.detach().double().requires_grad_()
+    FUNCTIONS["smoothrelu2"](exact[4:]).sum().backward()
+    torch.testing.assert_close(x.grad[4:], exact.grad[4:].to(dtype))
+    assert (x.grad[:4].abs() < 1e-6).all()
+
+
+def test_a_rational_begins_at_the_best_fit_of_gelu_and_pades_numerator_stays():
+    x = torch.linspace(-7, 7, 1001, dtype=torch.float64)
+    start = np.array([*NUMERATOR, *DENOMINATOR])
+    fit = least_squares(lambda c: (fraction(x, c[:6], c[6:]) - F.gelu(x)).numpy(), start, x_scale="jac")
+    best = fraction(x, fit.x[:6], fit.x[6:])
+    torch.testing.assert_close(best, fraction(x, NUMERATOR, DENOMINATOR), rtol=0, atol=1e-5)
     assert [name for name, _ in named("pade").named_parameters()] == ["denominator"]
 
 

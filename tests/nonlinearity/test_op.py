@@ -5,7 +5,7 @@ import pytest
 import torch
 from hypothesis import given
 from hypothesis import strategies as st
-from torch.autograd import gradcheck, gradgradcheck
+from torch.autograd import forward_ad, gradcheck, gradgradcheck
 
 from lab.errors import ArgumentError, LabError, LabWarning
 from lab.nonlinearity import formula, jit, native, op
@@ -350,3 +350,17 @@ code = "import lab, sys; print([name for name in ('numba', 'triton') if name in 
 print(subprocess.run([sys.executable, "-c", code], capture_output=True, text=True).stdout)
 """)
     assert ended.code == 0 and ended.out.split() == ["[]"], ended.err
+
+
+@pytest.mark.filterwarnings("ignore:.*torch.jit.script:DeprecationWarning")  # by torch itself
+@pytest.mark.parametrize("make", [lambda phi: phi, lambda phi: phi.polynomial(3)], ids=["spline", "polynomial"])
+@pytest.mark.parametrize("learnable", [False, True], ids=["fixed", "learnable"])
+def test_forward_mode_gives_the_slope(make, learnable):
+    """The kernel has none: it was silently left out, or refused where the values learn."""
+    phi = make(Spline.from_function(torch.sin, LOW, HIGH, 9, learnable=learnable).double())
+    x = off_knots(7)
+    with forward_ad.dual_level():
+        y, slope = forward_ad.unpack_dual(phi(forward_ad.make_dual(x.detach(), torch.ones_like(x))))
+    (wanted,) = torch.autograd.grad(phi(x).sum(), x)
+    torch.testing.assert_close(y, phi(x))
+    torch.testing.assert_close(slope, wanted)

@@ -2,7 +2,7 @@
 
 import pytest
 import torch
-from torch.autograd import gradcheck, gradgradcheck
+from torch.autograd import forward_ad, gradcheck, gradgradcheck
 
 from lab.nonlinearity import rational_kernel
 from lab.nonlinearity.families.rational import Pade, Rational
@@ -66,6 +66,17 @@ def test_derivatives_of_both_orders_are_its_own(name):
         return torch.func.functional_call(phi, {"numerator": numerator, "denominator": denominator}, (x,))
 
     assert gradcheck(call, (x.requires_grad_(), *numbers)) and gradgradcheck(call, (x, *numbers))
+
+
+@FAST
+@pytest.mark.filterwarnings("ignore:.*torch.jit.script:DeprecationWarning")  # by torch itself
+def test_forward_mode_takes_the_formula():
+    phi, x, v = drawn("groups", torch.float64)
+    with forward_ad.dual_level():
+        y, slope = forward_ad.unpack_dual(phi(forward_ad.make_dual(x.detach(), v)))
+    (wanted,) = torch.autograd.grad(phi(x), x, torch.ones_like(x))
+    torch.testing.assert_close(y, phi(x))
+    torch.testing.assert_close(slope, wanted * v)
 
 
 def test_without_a_compiler_the_formula_takes_its_place(monkeypatch):

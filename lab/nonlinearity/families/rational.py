@@ -1,9 +1,7 @@
 """Rational functions with safe denominators (Padé activation units)."""
 
-from collections.abc import Callable, Sequence
-from typing import Self
+from collections.abc import Sequence
 
-import numpy as np
 import torch
 from torch import Tensor
 
@@ -13,19 +11,18 @@ from lab.nonlinearity.table import Learnable, named_function
 # The best fit of GELU on [-7, 7]: at most 0.0042 off
 NUMERATOR = (-0.0042176316, 0.5, 0.422417866, 0.128956881, 0.0169361318, 0.000810288949)
 DENOMINATOR = (0.0, 0.257913751, 0.0, 0.00162057773)
-FIT = (-7.0, 7.0)
-ODD = ((0.0, 1.0, 0.0, 0.1, 0.0, 0.001), (0.0, 0.4, 0.0, 0.01))  # where a fit begins, too
 
 
 @named_function(
     "rational",
-    "(a0 + … + a5 x⁵) / (1 + |b1 x + … + b4 x⁴|); GELU at the start",
+    "(a0 + … + a5 x⁵) / (1 + |b1 x + … + b4 x⁴|); GELU on [-7, 7] at the start; x / 2 far out",
     "Molina et al. 2019 (safe PAU); Delfosse et al. 2021",
 )
 class Rational(Learnable):
     """(a_0 + … + a_5 x⁵) / (1 + |b_1 x + … + b_4 x⁴|), the safe Padé unit of Molina et al. 2019; numerator a (6,) and
     denominator b (4,) learn. There is another reading, 1 + |b_1 x| + … + |b_4 x⁴|, which is the default of the package
-    rational-activations; this is its version B. At the start it is the best fit of GELU on [-7, 7], within 0.0042.
+    rational-activations; this is its version B. At the start it is the best fit of GELU on [-7, 7], within 0.0042; far
+    out it tends to x / 2.
 
     Beyond ±1 both polynomials are divided by x⁴, so that no power overflows. `Rational(8)` has a function for each of
     eight groups of channels, as KAT (Yang & Wang 2024).
@@ -55,39 +52,11 @@ class Rational(Learnable):
     def compute(self, x: Tensor, numerator: Sequence[Tensor], denominator: Sequence[Tensor]) -> Tensor:
         return fraction(x, numerator, denominator)
 
-    @classmethod
-    def from_function(cls, f: Callable[[Tensor], Tensor], low: float = FIT[0], high: float = FIT[1]) -> Self:
-        """The best fit of a function on [low, high], in the least squares at 1,001 even points.
-
-        >>> x = torch.linspace(-3, 3, 99)
-        >>> torch.allclose(Rational.from_function(torch.tanh, -3, 3)(x), x.tanh(), atol=1e-3)
-        True
-        """
-        from scipy.optimize import least_squares
-
-        phi = cls().double()
-        x = torch.linspace(low, high, 1001, dtype=torch.float64)
-        y, tensors = f(x).detach(), [phi.numerator, phi.denominator]
-        free = [tensor for tensor, name in zip(tensors, cls.start, strict=True) if name not in cls.fixed]
-
-        def off(numbers) -> Tensor:
-            parts = torch.as_tensor(numbers).split([tensor.numel() for tensor in free])
-            with torch.no_grad():
-                for tensor, part in zip(free, parts, strict=True):
-                    tensor.copy_(part)
-                return (phi(x) - y).numpy()
-
-        starts = [dict(zip(cls.start, numbers, strict=True)) for numbers in ((NUMERATOR, DENOMINATOR), ODD)]
-        names = [name for name in cls.start if name not in cls.fixed]
-        fits = [least_squares(off, np.concatenate([start[name] for name in names]), x_scale="jac") for start in starts]
-        off(min(fits, key=lambda fit: fit.cost).x)
-        return phi.to(torch.get_default_dtype())
-
 
 @named_function(
     "pade",
     "as rational, with the numerator fixed: a5 x⁵ + … + a0 of GELU's fit; the denominator learns",
-    "Molina et al. 2019, with half of its parameters",
+    "a variant of Molina et al. 2019: the denominator's 4 numbers learn",
 )
 class Pade(Rational):
     """As `Rational`; the numerator is a buffer, and the denominator's four numbers learn."""

@@ -1,5 +1,6 @@
 """Functions that grow like x², and their relatives."""
 
+import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
@@ -31,18 +32,19 @@ class LeakyReLU2(nn.Module):
 class SmoothReLU2(nn.Module):
     """x (x + √(x² + a²)) / 2, a = 0.2; with a = 0 it is max(0, x)². Of negative inputs it is computed as
     a² x / (2 (|x| + √(x² + a²))), the same without a difference of nearly equal numbers; its limit there is -a² / 4.
+    Computed in float32 at least.
 
-    >>> import torch
-    >>> SmoothReLU2()(torch.tensor([-1e4, 0.0])).tolist()
-    [-0.009999999776482582, 0.0]
+    >>> SmoothReLU2()(torch.tensor([-torch.inf, -1e4, 0.0])).tolist()
+    [-0.009999999776482582, -0.009999999776482582, 0.0]
     """
 
     a = 0.2
 
     def forward(self, x: Tensor) -> Tensor:
-        right, left = x.relu(), x.clamp(max=0)
-        rising = right * (right + (right.square() + self.a**2).sqrt()) / 2
-        return rising + self.a**2 / 2 * left / ((left.square() + self.a**2).sqrt() - left)
+        wide = x.to(torch.promote_types(x.dtype, torch.float32))
+        right, left = wide.relu(), wide.clamp(-1e9, 0)  # at -1e9 it has its limit, to every digit of float64
+        rising = right * (right + torch.hypot(right, right.new_tensor(self.a))) / 2
+        return (rising + self.a**2 / 2 * left / ((left.square() + self.a**2).sqrt() - left)).to(x.dtype)
 
 
 @named_function("starrelu", "s max(0, x)² + b", "Yu et al. 2022 (MetaFormer baselines)", low=-0.4472)

@@ -12,7 +12,8 @@ BETA = 0.5
 
 @named_function(
     "xielu",
-    "α_p x² + β x for x > 0, else α_n (exp(x) - 1 - x) + β x; β = 0.5",
+    "α_p x² + β x for x > 0, else α_n (exp(x) - 1 - x) + β x; α_p = softplus(alpha_p), α_n = β + softplus(alpha_n), "
+    "β = 0.5",
     "Huang & Schlag 2024 (Deriving Activation Functions Using Integration)",
     low=-0.205751,
 )

@@ -1,7 +1,7 @@
 """The CUDA kernel, in Triton. Tables are a few kilobytes that stay in L1; intervals are computed again, never stored.
 
-Knot gradients are added up by programs of one warp, each in a table of its own, whose additions the GPU takes in the
-warp's order, so that the same inputs give the same bits; the tables of the programs are then summed in double.
+Knot gradients are added up by programs of one warp, each in a table of its own; the tables of the programs are then
+summed in double. On an H100 the same inputs gave the same bits each time; CUDA does not promise it.
 
 Needs an NVIDIA GPU; runs in Triton's interpreter where TRITON_INTERPRET=1 was set before triton was imported.
 """

@@ -292,7 +292,7 @@ def _few(table: pd.DataFrame) -> bool:
 
 def _spread(table: pd.DataFrame, runs: str, mark: str) -> str:
     """What is drawn of the spread."""
-    few = f"{runs}, {table['seed'].nunique()} of them: too few for an interval."
+    few = f"{runs}; with {table['seed'].nunique()} of them an interval would fill the panel."
     return few if _few(table) else interval_note(table, mark)
 
 

@@ -2,8 +2,8 @@
 
 `paper` has the sizes that the names of the paper's models say ("2L-4H-512C-1024I"); what it was trained on, and how,
 is not in the text. `laptop` has a text that is shipped and models that train in half a minute of one core; `overnight`
-has the laptop's models, three times as long, on stories in modern English with a vocabulary of their own, which leave
-the bigrams behind; `smoke` only runs the machinery.
+has the laptop's models and three times the steps, of twice the batch, on stories in modern English with an encoding of
+their own; `smoke` only runs the machinery.
 """
 
 from collections.abc import Iterator, Sequence

@@ -117,7 +117,7 @@ FIG2D = (
         "terms",
         "Clusters of codes correspond to the terms of a function (the first one, over attentions)",
         clusters_by("term 1"),
-        decides="maps of three seeds, 6 runs more of a quarter of an hour",
+        decides="a map of each of several models a method, where one is drawn of each",
         hours=0.8,
     ),
 )

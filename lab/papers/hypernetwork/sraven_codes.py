@@ -119,7 +119,7 @@ def _magnitude_early(table: pd.DataFrame) -> Verdict:
     return codes.over_maps(by_layer.iloc[1] - by_layer.iloc[-1], unit="correlation")
 
 
-_of_maps = partial(Claim, decides="maps of three seeds, 6 runs more of 57 minutes", hours=2.9)
+_of_maps = partial(Claim, decides="a map of each of several models a method, where one is drawn of each", hours=2.9)
 FIG5B = (
     _of_maps(
         "rules",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import partial
-from math import exp, isfinite
+from math import copysign, exp, isfinite
 from typing import Any
 
 import numpy as np
@@ -174,10 +174,11 @@ def _differences_are_small(table: pd.DataFrame) -> Verdict:
 
 def _spread(table: pd.DataFrame, task: str) -> float:
     """How far a task's accuracies with different functions lie apart: the standard deviation over functions, in points,
-    without what the noise of seeds adds to it."""
+    without what the noise of seeds adds to it. Negative where that noise alone would make them vary more."""
     runs = per_seed(table[table["task"] == task], "architecture").drop(columns=BASELINE)
     noise = (runs.var(ddof=1) / runs.count()).mean()
-    return max(float(runs.mean().var(ddof=1) - noise), 0.0) ** 0.5
+    rest = float(runs.mean().var(ddof=1) - noise)
+    return copysign(abs(rest) ** 0.5, rest)
 
 
 def _less_than_on_tasks(table: pd.DataFrame) -> Verdict:

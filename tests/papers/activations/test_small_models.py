@@ -151,7 +151,7 @@ def test_scores_at_chance_or_absent_measure_no_claim_of_blimp():
     for name in ("learnable", "learnable-geglu"):
         found = claims[name].verdict(small, "laptop")
         assert found.word == ON_STAND_IN[HOLDS]
-        assert found.stand_in == "models of 0.081 million weights in place of the paper's 9"
+        assert found.stand_in == "models of 0.081 million weights in place of the paper's 9, Shakespeare's plays"
 
 
 def test_means_and_whiskers_of_the_plot_are_the_tables():

@@ -32,6 +32,8 @@ def is_fast(*tensors: Tensor) -> bool:
     """Whether the kernel takes these: plain tensors of one type on the CPU, not empty, that nothing traces."""
     if torch.compiler.is_compiling() or is_seen_through() or not is_plain(tensors):
         return False
+    if any(map(torch._C._functorch.is_legacy_batchedtensor, tensors)):  # of torch.autograd.grad(is_grads_batched=True)
+        return False
     types = {tensor.dtype for tensor in tensors}
     fits = len(types) == 1 and types <= {*DTYPES} and all(tensor.is_cpu and tensor.numel() for tensor in tensors)
     return fits and cpu_kernel() is native and library() is not None

@@ -66,6 +66,13 @@ def named_function(name: str, formula: str, source: str, **more) -> Callable[[Ki
     return add
 
 
+def in_float32(x: Tensor) -> Tensor:
+    """x in float32, or wider if it is. ArgumentError where it has whole numbers, which results would be cut to."""
+    if not x.is_floating_point():
+        raise ArgumentError(f"input of {x.dtype}: give floating-point numbers, as x.float() has")
+    return x.to(torch.promote_types(x.dtype, torch.float32))
+
+
 class Learnable(nn.Module):
     """A function with parameters: one function; or several, one for each index of an axis of the inputs.
 
@@ -113,7 +120,7 @@ class Learnable(nn.Module):
             numbers.append(
                 tuple(self.broadcast(v, x) for v in value.unbind(-1)) if several else self.broadcast(value, x)
             )
-        return self.compute(x.to(torch.promote_types(x.dtype, torch.float32)), *numbers).to(x.dtype)
+        return self.compute(in_float32(x), *numbers).to(x.dtype)
 
     def broadcast(self, numbers: Tensor, x: Tensor) -> Tensor:
         """One number, or one a function, in a shape that broadcasts with x."""

@@ -212,3 +212,14 @@ def test_the_docs_have_the_table():
     assert table.markdown() in page, (
         "print(lab.nonlinearity.table.markdown()) is another: bring docs/functions.md up to date"
     )
+
+
+@pytest.mark.parametrize("name", TABLE)
+def test_whole_numbers_are_refused_or_give_fractions(name):
+    """Results that are cut to whole numbers would be wrong without a word."""
+    x = torch.tensor([[-1, 0, 1, 2]])
+    try:
+        y = named(name)(x)
+    except (ArgumentError, NotImplementedError, RuntimeError):  # torch's own functions say so in their words
+        return
+    torch.testing.assert_close(y.double(), named(name)(x.float()).double())

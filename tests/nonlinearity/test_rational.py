@@ -79,6 +79,14 @@ def test_forward_mode_takes_the_formula():
     torch.testing.assert_close(slope, wanted * v)
 
 
+@FAST
+def test_gradients_of_a_batch_at_once_take_the_formula():
+    phi, x, _ = drawn("one", torch.float64)
+    x = x[..., :3].detach()
+    together, alone = (torch.autograd.functional.jacobian(phi, x, vectorize=both) for both in (True, False))
+    torch.testing.assert_close(together, alone)
+
+
 def test_without_a_compiler_the_formula_takes_its_place(monkeypatch):
     phi, x, _ = drawn("runs", torch.float32)
     y = phi(x)

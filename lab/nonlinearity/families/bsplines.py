@@ -5,7 +5,7 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from lab.nonlinearity.learnable import bases, knots
-from lab.nonlinearity.table import Learnable, named_function
+from lab.nonlinearity.table import Learnable, in_float32, named_function
 
 LOW, HIGH, INTERVALS = -4.0, 4.0, 16
 SPACING = (HIGH - LOW) / INTERVALS
@@ -49,7 +49,7 @@ class BSpline(Learnable):
     coefficients: Tensor
 
     def forward(self, x: Tensor) -> Tensor:
-        wide = x.to(torch.promote_types(x.dtype, torch.float32))
+        wide = in_float32(x)
         inside = wide.clamp(LOW, HIGH)
         t = (inside - LOW) / SPACING
         k = torch.nan_to_num(t.detach()).long().clamp(0, INTERVALS - 1)

@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 
 from lab.nonlinearity.rational_kernel import fraction, is_fast, rational
-from lab.nonlinearity.table import Learnable, named_function
+from lab.nonlinearity.table import Learnable, in_float32, named_function
 
 # The best fit of GELU on [-7, 7]: at most 0.0042 off
 NUMERATOR = (-0.0042176316, 0.5, 0.422417866, 0.128956881, 0.0169361318, 0.000810288949)
@@ -39,7 +39,7 @@ class Rational(Learnable):
     denominator: Tensor
 
     def forward(self, x: Tensor) -> Tensor:
-        wide = x.to(torch.promote_types(x.dtype, torch.float32))
+        wide = in_float32(x)
         if not is_fast(wide, self.numerator, self.denominator):
             return super().forward(x)
         numbers = torch.cat([self.numerator, self.denominator], -1)

@@ -4,7 +4,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from lab.nonlinearity.table import Learnable, named_function
+from lab.nonlinearity.table import Learnable, in_float32, named_function
 
 
 @named_function("relu2", "max(0, x)²", "So et al. 2021 (Primer), Sec. 4", low=0.0)
@@ -41,7 +41,7 @@ class SmoothReLU2(nn.Module):
     a = 0.2
 
     def forward(self, x: Tensor) -> Tensor:
-        wide = x.to(torch.promote_types(x.dtype, torch.float32))
+        wide = in_float32(x)
         right, left = wide.relu(), wide.clamp(-1e9, 0)  # at -1e9 it has its limit, to every digit of float64
         rising = right * (right + torch.hypot(right, right.new_tensor(self.a))) / 2
         return (rising + self.a**2 / 2 * left / ((left.square() + self.a**2).sqrt() - left)).to(x.dtype)

@@ -3,7 +3,7 @@
 import torch
 from torch import Tensor, nn
 
-from lab.nonlinearity.table import Learnable, named_function
+from lab.nonlinearity.table import Learnable, in_float32, named_function
 
 
 @named_function("sinc", "sin(πx) / (πx)", "Saratchandran et al. 2024", low=-0.217234, high=1.0)
@@ -40,7 +40,7 @@ class Siren(nn.Module):
     omega = 30.0
 
     def forward(self, x: Tensor) -> Tensor:
-        return (self.omega * x.to(torch.promote_types(x.dtype, torch.float32))).sin().to(x.dtype)
+        return (self.omega * in_float32(x)).sin().to(x.dtype)
 
 
 @named_function("snake", "x + sin²(a x) / a", "Ziyin et al. 2020")

@@ -270,7 +270,7 @@ def candidates(known: Dataset) -> Iterator[tuple[list[Path], Callable[[Files], A
             wanted = [member.removesuffix(".gz") for member in source.members]
             if wanted and all(member in files for member in wanted):
                 yield [files[member] for member in wanted], source.read
-            elif len(wanted) > 1 and (path := files.get(f"{known.name}.zip")):
+            elif len(wanted) > 1 and (path := files.get(f"{known.name}.zip")) and path.suffix == ".zip":
                 yield [path], partial(_of_zip, source=source, path=path, most=known.shape.bytes)
         for name, path in files.items() if known.kind == "table" else ():  # maybe with something in front of its name
             stem, _, ending = name.lower().replace("-", "_").rpartition(".")

@@ -12,7 +12,7 @@ from typing import TypeVar
 import torch
 from torch import Tensor, nn
 
-from lab.errors import ArgumentError
+from lab.errors import ArgumentError, check_whole
 
 Kind = TypeVar("Kind", bound=type[nn.Module])
 Numbers = float | tuple[float, ...]
@@ -98,7 +98,8 @@ class Learnable(nn.Module):
 
     def __init__(self, functions: int | None = None, dim: int = -1):
         super().__init__()
-        self.functions, self.dim = functions, dim
+        self.functions = None if functions is None else check_whole("functions", functions)
+        self.dim = dim
         for name, numbers in self.start.items():
             value = torch.tensor(numbers, dtype=torch.get_default_dtype())
             value = value.clone() if functions is None else value.expand(functions, *value.shape).clone()

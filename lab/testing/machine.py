@@ -362,7 +362,9 @@ def main(machine: type[StoreMachine] = StoreMachine, batch: int = 50) -> None:
     """Look for longer, with other examples every time: `python -m lab.testing --minutes 10`."""
     parser = argparse.ArgumentParser(description=main.__doc__)
     parser.add_argument("--minutes", type=float, default=10.0)
-    until, examples = time.monotonic() + 60 * parser.parse_args().minutes, 0
+    if (minutes := parser.parse_args().minutes) <= 0:
+        parser.error(f"--minutes {minutes:g}: give more than 0")
+    until, examples = time.monotonic() + 60 * minutes, 0
     while time.monotonic() < until:
         run_state_machine_as_test(machine, settings=settings(SETTINGS, max_examples=batch))
         examples += batch

@@ -8,7 +8,7 @@ import plotly.io
 from plotly.io.base_renderers import MimetypeRenderer
 
 from lab.plots import go
-from lab.plots.still import svg
+from lab.plots.svg import svg
 
 # Plotly 7 has a button that uploads the plot to a company's server. No plot of the lab offers that.
 PRIVATE = {"showSendToCloud": False, "plotlyServerURL": ""}
@@ -29,22 +29,22 @@ for _name in list(plotly.io.renderers):
         _renderer.config = {**(_renderer.config or {}), **PRIVATE}
 
 
-class Still(MimetypeRenderer):
+class SVG(MimetypeRenderer):
     """A picture beside what Plotly draws: a saved notebook is whole where no script runs, as on GitHub or in HTML that
     nbconvert made."""
 
     def to_mimebundle(self, fig_dict: dict) -> dict[str, str]:
         try:
             picture = svg(fig_dict)
-        except Exception:  # of a figure that is not the lab's: its plot is shown as ever
+        except (LookupError, TypeError, ValueError):  # Plotly draws data that fit badly, and colours of any notation
             picture = None
         return {"text/plain": "a plot that JupyterLab shows"} if picture is None else {"image/svg+xml": picture}
 
 
-plotly.io.renderers["still"] = Still()
+plotly.io.renderers["lab_svg"] = SVG()  # Plotly's own "svg" needs a browser
 _default = (plotly.io.renderers.default or "").split("+")
-if {"plotly_mimetype", "jupyterlab", "vscode", "nteract"} & {*_default} and "still" not in _default:
-    plotly.io.renderers.default = "+".join([*_default, "still"])
+if {"plotly_mimetype", "jupyterlab", "vscode", "nteract"} & {*_default} and "lab_svg" not in _default:
+    plotly.io.renderers.default = "+".join([*_default, "lab_svg"])
 
 
 def with_room(figure: go.Figure) -> go.Figure:

@@ -1,4 +1,4 @@
-"""Traces of a still picture: lines, points, bars, boxes, cells, contours."""
+"""Traces of a picture: lines, points, bars, boxes, cells, contours."""
 
 from collections.abc import Callable, Mapping, Sequence
 from math import floor, log10
@@ -6,13 +6,13 @@ from typing import Any
 
 import numpy as np
 
-from lab.plots.still.axes import Axis, merged, numbers
-from lab.plots.still.canvas import Canvas, colours, faint, png, short
+from lab.plots.svg.axes import Axis, merged, numbers
+from lab.plots.svg.canvas import Canvas, colours, faint, png, short
 
 LEVELS = 96  # colours of a heatmap: few, so that its picture is small
 POINTS = 1500  # of one trace; of more, one a px is drawn
 ROUND = "circle"
-SYMBOLS: dict[str, list[tuple[float, float]]] = {  # corners, of radius 1; what is not here is a circle
+SYMBOLS: dict[str, list[tuple[float, float]]] = {  # corners, of radius 1; a circle has none
     "square": [(-1, -1), (1, -1), (1, 1), (-1, 1)],
     "diamond": [(0, -1.3), (1.3, 0), (0, 1.3), (-1.3, 0)],
     "diamond-tall": [(0, -1.4), (0.7, 0), (0, 1.4), (-0.7, 0)],
@@ -37,7 +37,7 @@ def scatter(canvas: Canvas, trace: Mapping, x: Axis, y: Axis, layout: Mapping, o
     px, py = x.px(across[:count]), y.px(up[:count])
     known = np.isfinite(px) & np.isfinite(py)
     line, colour = trace.get("line", {}), trace["colour"]
-    mode, opacity = trace.get("mode", "lines" if count > 20 else "lines+markers"), trace.get("opacity", 1)
+    mode, opacity = trace["mode"], trace.get("opacity", 1)
     if trace.get("fill", "none") != "none" and known.any():
         d = course(px, py, known, line.get("shape"))
         if trace["fill"] == "tozeroy":
@@ -45,7 +45,7 @@ def scatter(canvas: Canvas, trace: Mapping, x: Axis, y: Axis, layout: Mapping, o
             d = f"M{short(px[known][0])},{zero}L{d[1:].replace('M', 'L')}L{short(px[known][-1])},{zero}Z"
         canvas.path(d, None, fill=trace.get("fillcolor") or faint(colour), opacity=opacity)
     for name, axis, values in (("error_y", y, up), ("error_x", x, across)):
-        if trace.get(name) and trace[name].get("visible", True):
+        if trace.get(name):
             whiskers(canvas, trace[name], axis, values[:count], px, py, trace[name].get("color") or colour)
     if "lines" in mode and known.any():
         d = course(px, py, known, line.get("shape"))
@@ -93,7 +93,9 @@ def course(px: Any, py: Any, known: Any, shape: str | None = None) -> str:
 
 def whiskers(canvas: Canvas, bars: Mapping, axis: Axis, values: Any, px: Any, py: Any, ink: str) -> None:
     """Error bars along an axis, around values as it counts them."""
-    more = numbers(bars.get("array", [bars.get("value", 0)] * len(values)))
+    if bars.get("array") is None:  # a template's colour
+        return
+    more = numbers(bars["array"])
     less = numbers(bars["arrayminus"]) if bars.get("arrayminus") is not None else more
     plain = 10.0**values if axis.type == "log" else values
     cap, d = bars.get("width", 4), []
@@ -184,16 +186,17 @@ def heatmap(canvas: Canvas, trace: Mapping, x: Axis, y: Axis, layout: Mapping, o
     z = numbers(trace["z"])
     if not z.size:
         return
-    lines = trace["type"] == "contour"
+    lines, template = trace["type"] == "contour", trace.get("texttemplate")
+    text = np.asarray(trace["text"] if template == "%{text}" else z, object)
     low, high, scale = coloured(trace, z, "z", layout, others)
     at = [
         axis.values(trace[axis.along]) if trace.get(axis.along) is not None else np.arange(size, dtype=float)
         for axis, size in ((y, z.shape[0]), (x, z.shape[1]))
     ]
     if at[0][0] > at[0][-1]:
-        at[0], z = at[0][::-1], z[::-1]
+        at[0], z, text = at[0][::-1], z[::-1], text[::-1]
     if at[1][0] > at[1][-1]:
-        at[1], z = at[1][::-1], z[:, ::-1]
+        at[1], z, text = at[1][::-1], z[:, ::-1], text[:, ::-1]
     edges = [_edges(one, size, lines) for one, size in zip(at, z.shape, strict=True)]
     (top, bottom), (left, right) = (
         sorted((axis.px(edge[0]), axis.px(edge[-1]))) for axis, edge in zip((y, x), edges, strict=True)
@@ -218,11 +221,13 @@ def heatmap(canvas: Canvas, trace: Mapping, x: Axis, y: Axis, layout: Mapping, o
     picture = _picture(shown, low, high, scale, trace.get("ncontours", 15) if lines else 0)
     place = f'x="{short(left)}" y="{short(top)}" width="{short(right - left)}" height="{short(bottom - top)}"'
     canvas.parts.append(f'<image {place} preserveAspectRatio="none" href="data:image/png;base64,{picture}"/>')
-    if trace.get("texttemplate") and trace.get("text") is not None:
-        for i, j in np.ndindex(*z.shape):
+    if template:
+        form = template[len("%{z:") : -1] if template != "%{text}" else ""
+        for i, j in np.argwhere(np.isfinite(z)):
             dark = np.dot(colours(scale, (z[i, j] - low) / ((high - low) or 1)), (0.299, 0.587, 0.114)) < 140
             font = {"size": 12, **trace.get("textfont", {}), "color": "#ffffff" if dark else "#212121"}
-            canvas.words(str(trace["text"][i][j]), x.px(at[1][j]), y.px(at[0][i]), "center", "middle", font)
+            words = format(text[i, j], form).replace("-", "−")
+            canvas.words(words, x.px(at[1][j]), y.px(at[0][i]), "center", "middle", font)
 
 
 def _edges(at: Any, count: int, through: bool) -> Any:
@@ -252,7 +257,7 @@ def _picture(values: Any, low: float, high: float, scale: list, contours: int) -
 
 
 def bar(canvas: Canvas, trace: Mapping, x: Axis, y: Axis, layout: Mapping, others: Sequence[Mapping]) -> None:
-    """Bars beside one another, or (barmode) on top of one another."""
+    """Bars beside one another, or (barmode "overlay") in one place."""
     flat = trace.get("orientation") == "h"
     along, up = (y, x) if flat else (x, y)
     heights = up.values(trace[up.along])
@@ -267,7 +272,7 @@ def bar(canvas: Canvas, trace: Mapping, x: Axis, y: Axis, layout: Mapping, other
     size = (min(steps) if len(steps) else 1.0) * (1 - layout.get("bargap", 0.2)) / of
     size = trace["width"] if isinstance(trace.get("width"), (int, float)) else size
     middle = places + (number - (of - 1) / 2) * size
-    base = along.stacked(places, heights) if mode in ("stack", "relative") else np.zeros(len(places))
+    base = np.zeros(len(places)) + (0.0 if trace.get("base") is None else numbers(trace["base"]))
     inks = trace["colour"]
     for n in np.flatnonzero(np.isfinite(heights) & np.isfinite(places)):
         ends = sorted([up.px(base[n]) if up.type != "log" else up.start, up.px(base[n] + heights[n])])

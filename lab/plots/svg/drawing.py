@@ -1,4 +1,4 @@
-"""A still picture from its layout: room, axes, shapes, annotations, legend, colour bars."""
+"""A picture from its layout: room, axes, shapes, annotations, legend, colour bars."""
 
 import re
 from collections.abc import Iterator, Mapping
@@ -7,13 +7,13 @@ from typing import Any
 
 import numpy as np
 
-from lab.plots.still.axes import Axis, merged, numbers
-from lab.plots.still.canvas import Canvas, faint, short, width
-from lab.plots.still.traces import DRAWN, coloured, markers
+from lab.plots.svg.axes import Axis, merged, numbers
+from lab.plots.svg.canvas import KEY, Canvas, faint, short, width
+from lab.plots.svg.traces import DRAWN, coloured, markers
 
 COLORWAY = ("#636EFA", "#EF553B", "#00CC96", "#AB63FA", "#FFA15A", "#19D3F3", "#FF6692", "#B6E880")  # Plotly's own
 ROW = 19  # px of a line of the legend
-KEY = 40  # px before a name in the legend
+BEFORE = 40  # px before a name in the legend
 CELLS = ("heatmap", "contour")
 
 
@@ -48,12 +48,15 @@ class Drawing:
         panels = dict.fromkeys((t.get("xaxis", "x"), t.get("yaxis", "y")) for t in self.traces)
         shown = [self.axes[name] for name in dict.fromkeys(name for panel in panels for name in panel)]
         shown = [axis for axis in shown if axis.said.get("visible", True)]
+        ground = str(self.layout.get("plot_bgcolor", "white"))
+        for x, y in ((self.axes[x], self.axes[y]) for x, y in panels if ground != "white"):
+            self.canvas.rect(x.start, y.stop, x.stop - x.start, y.start - y.stop, ground)
         for axis in shown:
             if "overlaying" not in axis.said:
                 self._grid(axis)
         self._shapes("below")
         for n, (x, y) in enumerate(panels):
-            self._panel(f"panel{n}", self.axes[x], self.axes[y])
+            self._panel(f"{KEY}-panel{n}", self.axes[x], self.axes[y])
         for axis in shown:
             self._frame(axis)
         self._shapes("above")
@@ -106,7 +109,7 @@ class Drawing:
         """Groups of the legend, each with its width, in rows; in a legend that stands upright, each is a row."""
         rows: list[list[tuple[float, list[dict]]]] = []
         for group in groups:
-            wide = max(width(trace["name"], 12) for trace in group) + KEY + 10
+            wide = max(width(trace["name"], 12) for trace in group) + BEFORE + 10
             full = rows and sum(size for size, _ in rows[-1]) + wide > self.canvas.width - 20
             if not rows or full or self.legend.get("orientation") != "h":
                 rows.append([])
@@ -209,7 +212,8 @@ class Drawing:
         anchor = said.get("xanchor", "auto")
         anchor = _third(at, ("left", "center", "right")) if anchor == "auto" else anchor
         y = self.top / 2 if up == "auto" else (1 - up) * self.canvas.height
-        self.canvas.words(text, at * self.canvas.width, y, anchor, "middle", font)
+        held = said.get("yanchor", "auto")
+        self.canvas.words(text, at * self.canvas.width, y, anchor, "middle" if held == "auto" else held, font)
 
     def _place(self, along: str, ref: str, value: Any, logarithm: bool = True) -> float:
         """Where a shape or an annotation stands, in px. logarithm: whether a logarithmic axis is told logarithms."""
@@ -304,7 +308,7 @@ class Drawing:
             left = self.left + bar.get("x", 1.02) * across + 10
             top = self.bottom - bar.get("y", 0.5) * up - share * up / 2 + above
         stops = "".join(f'<stop offset="{at:.3f}" stop-color="{ink}"/>' for at, ink in scale)
-        key, vector = f"scale{len(canvas.parts)}", 'x2="1"' if flat else 'x2="0" y1="1"'
+        key, vector = f"{KEY}-scale{len(canvas.parts)}", 'x2="1"' if flat else 'x2="0" y1="1"'
         canvas.parts.append(f'<linearGradient id="{key}" {vector}>{stops}</linearGradient>')
         canvas.rect(left, top, wide, tall, f"url(#{key})")
         ends = (left, left + wide) if flat else (top + tall, top)
@@ -342,7 +346,7 @@ class Drawing:
             for size, group in row:
                 for n, trace in enumerate(group):
                     self._key(trace, left, y + ROW * n + 10)
-                    self.canvas.words(trace["name"], left + KEY, y + ROW * n + 10, "left", "middle", font)
+                    self.canvas.words(trace["name"], left + BEFORE, y + ROW * n + 10, "left", "middle", font)
                 left += size
             y += ROW * max(len(group) for _, group in row)
 
@@ -374,8 +378,11 @@ def _trace(trace: dict, defaults: Mapping, colour: str) -> dict:
     whole = merged((defaults.get(kind) or [{}])[0], trace)
     line, marker = trace.get("line", {}).get("color"), trace.get("marker", {}).get("color")
     marker = marker if isinstance(marker, str) or (kind == "bar" and marker is not None) else None
-    first = (line, marker) if kind == "scatter" and "lines" in trace.get("mode", "lines") else (marker, line)
+    first = (line, marker) if kind == "scatter" and "lines" in whole.get("mode", "lines") else (marker, line)
     first_ink = next((ink for ink in first if ink is not None), colour)
+    if kind == "scatter" and "mode" not in whole:
+        few = np.size(numbers(next((trace[along] for along in "yx" if trace.get(along) is not None), ()))) < 20
+        whole["mode"] = "lines+markers" if few else "lines"
     return whole | {"type": kind, "colour": first_ink, "name": str(trace.get("name") or "")}
 
 

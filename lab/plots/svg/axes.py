@@ -1,4 +1,4 @@
-"""Axes of a still picture: ranges, ticks and their labels, by Plotly's rules."""
+"""Axes of a picture: ranges, ticks and their labels, by Plotly's rules."""
 
 import base64
 from collections.abc import Mapping, Sequence
@@ -55,7 +55,6 @@ class Axis:
         marks: Sequence[float] = (),
     ):
         self.along, self.said, self.start, self.stop = along, said, start, stop
-        self._sums: dict[tuple, float] = {}
         held = [t[along] for t in traces if t.get(along) is not None]
         texts = [one for one in (numbers(values) for values in held) if one.dtype == object]
         self.type = said.get("type", "-")
@@ -86,14 +85,6 @@ class Axis:
     def px(self, value: Any) -> Any:
         """The place of values that are counted as the axis counts."""
         return self.start + (value - self.low) / ((self.high - self.low) or 1) * (self.stop - self.start)
-
-    def stacked(self, places: Any, heights: Any) -> Any:
-        """Where bars begin that stand on those before them."""
-        base = np.array(
-            [self._sums.get((place, height < 0), 0.0) for place, height in zip(places, heights, strict=True)]
-        )
-        self._sums |= {(p, h < 0): float(b + h) for p, h, b in zip(places, heights, base, strict=True)}
-        return base
 
     def _range(self, traces: Sequence[Mapping], marks: Sequence[float]) -> tuple[float, float]:
         said = list(self.said.get("range") or (None, None))
@@ -153,7 +144,8 @@ class Axis:
             values = np.concatenate([values, *(self.values(end) if self.type == "log" else end for end in ends)])
         filled = trace.get("fill") in ("tozeroy", "tonexty")
         if (kind == "bar" or (trace.get("fill") == "tozeroy" and self.along == "y")) and self.type != "log":
-            values = np.append(values, 0.0)
+            base = 0.0 if trace.get("base") is None else numbers(trace["base"])
+            values = np.append(values + base, base)
         line = not any(word in trace.get("mode", "lines") for word in ("markers", "text"))
         return values, self.along == "y" or not (line or filled) or bool(trace.get("error_y"))
 
@@ -213,10 +205,7 @@ class Axis:
     def _label(self, value: float, largest: float, step: float = 0.0) -> str:
         form, after, before = (self.said.get(name) or "" for name in ("tickformat", "ticksuffix", "tickprefix"))
         if form:
-            try:
-                return f"{before}{format(value, form.replace('~', ''))}{after}".replace("-", "−")
-            except ValueError:
-                pass
+            return f"{before}{format(value, ',.12g' if form == ',' else form)}{after}".replace("-", "−")
         power = floor(log10(largest or abs(value) or 1) + 0.01)
         if self.said.get("exponentformat") == "power" and self.type == "log" and not 1 <= value <= 10:
             return f"{before}10<sup>{round(log10(value))}</sup>{after}".replace("-", "−")

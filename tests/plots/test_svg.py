@@ -13,9 +13,11 @@ import numpy as np
 import plotly.graph_objects as go
 import pytest
 
-from lab.plots.still import svg
-from lab.plots.still.axes import Axis, numbers
-from lab.plots.still.canvas import png
+import lab
+from lab.plots.svg import svg
+from lab.plots.svg.axes import Axis, numbers
+from lab.plots.svg.canvas import png
+from lab.plots.svg.known import is_known
 
 SVG = "{http://www.w3.org/2000/svg}"
 NOTEBOOK = """
@@ -91,6 +93,7 @@ def test_arrays_as_plotly_packs_them_are_the_same_numbers():
         ({"range": [0, 3], "type": "log", "dtick": 1}, 400, ["1", "10", "100", "1000"]),
         ({"range": [0, 1], "tickformat": ".0%", "dtick": 0.5}, 400, ["0%", "50%", "100%"]),
         ({"range": [0, 2], "tickvals": [0, 2], "ticktext": ["low", "high"]}, 400, ["low", "high"]),
+        ({"range": [0, 2000], "tickformat": ",", "dtick": 1000}, 400, ["0", "1,000", "2,000"]),
     ],
 )
 def test_ticks_are_plotlys(said, length, labels):
@@ -127,6 +130,82 @@ def test_bars_stand_on_zero_beside_one_another():
         if rect.get("fill") == ink and float(rect.get("width")) > 12  # not the legend's
     ]
     assert found == [[60, 100, 40, 50], [160, 50, 40, 100], [100, 100, 40, 50], [200, 50, 40, 100]]
+
+
+GAP, NOON = [1.0, None, 2.0], np.array(["2024-05-01T12", "2024-05-02T12"], "datetime64[h]")
+AREA = {"y": GAP, "fill": "tozeroy"}
+BOX = {name: [1.0] for name in ("lowerfence", "q1", "median", "q3", "upperfence")}
+SQUARE = {"yaxis": {"scaleanchor": "x"}}
+KNOWN = {
+    "an area from zero": go.Scatter(AREA, y=[1.0, 2.0]),
+    "a whole gap at an end": go.Scatter(AREA, y=[None, 1.0, 2.0]),
+    "error bars": go.Scatter(y=[1, 2], error_y={"array": [1, 2], "arrayminus": [0, 1]}),
+    "categories": go.Bar(x=["a", "b"], y=[1, 2]),
+    "a box by its quartiles": go.Box(BOX, x=["a"]),
+    "texts of numbers": go.Heatmap(z=[[1.0]], texttemplate="%{z:.0f}"),
+}
+UNKNOWN = {
+    "another kind of trace": go.Histogram(x=[1, 2]),
+    "an area to the line before": go.Scatter(y=[1, 2], fill="tonexty"),
+    "an area with a gap": go.Scatter(AREA),
+    "a line across gaps": go.Scatter(y=GAP, connectgaps=True),
+    "a curve": go.Scatter(y=[1, 2], line={"shape": "spline"}),
+    "a symbol": go.Scatter(y=[1, 2], marker={"symbol": "hourglass"}),
+    "an areal size": go.Scatter(y=[1, 2], marker={"size": [1, 2], "sizemode": "area"}),
+    "areas on one another": go.Scatter(y=[1, 2], stackgroup="one"),
+    "dates": go.Scatter(x=NOON, y=[1, 2]),
+    "dates as text": go.Scatter(x=["2024-05-01", "2024-05-02"], y=[1, 2]),
+    "dates as objects": go.Bar(x=NOON.astype(object), y=[1, 2]),
+    "numbers as text": go.Bar(x=["10", "20"], y=[1, 2]),
+    "categories in categories": go.Bar(x=[["a", "a"], ["b", "c"]], y=[1, 2]),
+    "shares as error bars": go.Scatter(y=[1, 2], error_y={"type": "percent", "value": 5}),
+    "constants as error bars": go.Scatter(y=[1, 2], error_y={"value": 5}),
+    "bars off their places": go.Bar(y=[1, 2], offset=0.5),
+    "bars on bars": go.Figure(go.Bar(y=[1, 2]), {"barmode": "stack"}),
+    "shades of bars": go.Bar(y=[1, 2], marker={"color": [1, 2]}),
+    "packed shades of bars": go.Bar(y=[1, 2], marker={"color": np.array([1, 2])}),
+    "boxes of points": go.Box(y=[1, 2, 3]),
+    "levels as areas": go.Contour(z=[[1, 2], [3, 4]]),
+    "a formula as text": go.Heatmap(z=[[1, 2]], texttemplate="%{x}"),
+    "a type of axis": go.Figure(go.Scatter(y=[1, 2]), {"xaxis": {"type": "date"}}),
+    "an axis that is wider for a square": go.Figure(go.Scatter(y=[1, 2]), SQUARE),
+    "a path as a shape": go.Figure(go.Scatter(y=[1, 2]), {"shapes": [{"type": "path", "path": "M0,0L1,1Z"}]}),
+    "an image": go.Figure(go.Scatter(y=[1, 2]), {"images": [{"source": "a.png"}]}),
+    "a menu": go.Figure(go.Scatter(y=[1, 2]), {"updatemenus": [{}]}),
+    "a format of ticks": go.Figure(go.Scatter(y=[1, 2]), {"yaxis": {"tickformat": "~s"}}),
+    "a dark ground": go.Figure(go.Scatter(y=[1, 2]), {"template": "plotly_dark"}),
+}
+
+
+@pytest.mark.parametrize("figure", KNOWN.values(), ids=list(KNOWN))
+def test_what_is_drawn_rightly_has_a_picture(figure):
+    assert ElementTree.fromstring(svg(go.Figure(figure).to_dict())) is not None
+
+
+@pytest.mark.parametrize("figure", UNKNOWN.values(), ids=list(UNKNOWN))
+def test_what_is_not_drawn_rightly_has_none(figure):
+    assert svg(go.Figure(figure).to_dict()) is None
+
+
+@pytest.mark.parametrize("name", ["transformers/fig5", "simplicity/fig13", "activations/table1"])
+def test_the_labs_own_figures_are_known(name):
+    assert is_known(lab.figure(name, lab.catalogue.registry.entries()[name].scales[1], progress=False).plot.to_dict())
+
+
+def test_pictures_of_one_page_share_no_names_and_no_rules():
+    first, second = (svg(go.Figure(go.Heatmap(z=[[0, value]]), {"height": 300}).to_dict()) for value in (1, 2))
+    names = [set(re.findall(r' id="([^"]+)"', picture)) for picture in (first, second)]
+    assert len(names[0]) == len(names[1]) == 3 and not names[0] & names[1], "the picture, its panel and its scale"
+    for picture, own in zip((first, second), names, strict=True):
+        assert set(re.findall(r"url\(#([^)]+)\)", picture)) < own
+        rules = re.findall(r"}?([^{}]+){[^{}]*}", re.search("<style>(.*?)</style>", picture, re.DOTALL)[1])
+        assert {rule.split()[0].lstrip("#") for rule in rules} < own
+
+
+def test_bars_with_a_base_stand_on_it():
+    picture = drawn(go.Bar(x=[0, 1], y=[1, 2], base=[1, 0], marker={"color": "#111111"}))
+    rects = [rect for rect in picture.iter(f"{SVG}rect") if rect.get("fill") == "#111111"]
+    assert len({rect.get("y") for rect in rects}) == 1 and {rect.get("height") for rect in rects} == {"47.4", "94.8"}
 
 
 def test_a_cloud_of_points_stays_small():

@@ -1,10 +1,11 @@
-"""What a still picture is drawn with: lines, areas, text, colours, small pictures."""
+"""What a picture is drawn with: lines, areas, text, colours, small pictures."""
 
 import base64
 import re
 import struct
 import zlib
 from collections.abc import Mapping, Sequence
+from hashlib import sha256
 from html import escape, unescape
 from typing import Any
 
@@ -13,11 +14,12 @@ import numpy as np
 from lab.plots.style import FONT
 
 DASHES = {"dash": (3, 3), "dot": (1, 1), "dashdot": (3, 1, 1, 1), "longdash": (5, 5), "longdashdot": (5, 2, 1, 2)}
-STYLE = """svg{color-scheme:light dark}.ground{fill:light-dark(#fff,#16181b)}
-[fill="#222222"],[fill="#000000"]{fill:light-dark(#222,#ddd)}
-[stroke="#222222"],[stroke="#000000"]{stroke:light-dark(#222,#ddd)}
-[stroke="#E4E4E4"],[stroke="#F2F2F2"]{stroke:light-dark(#e4e4e4,#3d3d3d)}
-[stroke="#0072B2"]{stroke:light-dark(#0072b2,#2488cc)}[fill="#0072B2"]{fill:light-dark(#0072b2,#2488cc)}"""
+KEY = "\0"  # in names and rules: stands for what tells a picture from the others of a page
+STYLE = """#\0{color-scheme:light dark}#\0 .ground{fill:light-dark(#fff,#16181b)}
+#\0 :is([fill="#222222"],[fill="#000000"]){fill:light-dark(#222,#ddd)}
+#\0 :is([stroke="#222222"],[stroke="#000000"]){stroke:light-dark(#222,#ddd)}
+#\0 :is([stroke="#E4E4E4"],[stroke="#F2F2F2"]){stroke:light-dark(#e4e4e4,#3d3d3d)}
+#\0 [stroke="#0072B2"]{stroke:light-dark(#0072b2,#2488cc)}#\0 [fill="#0072B2"]{fill:light-dark(#0072b2,#2488cc)}"""
 SHARE = {"left": 0.0, "center": 0.5, "right": 1.0}
 _TAG = re.compile(r"</?(b|i|sup|sub|span|strong|em)\b[^>]*>", re.IGNORECASE)
 _BREAK = re.compile(r"<br\s*/?>", re.IGNORECASE)
@@ -34,10 +36,12 @@ class Canvas:
         self.rect(0, 0, width, height, "#fff", 'class="ground"')
 
     def text(self) -> str:
-        """The whole picture."""
+        """The whole picture; its names and rules are its own, also where one page has several."""
         size = f'width="{self.width:g}" height="{self.height:g}" viewBox="0 0 {self.width:g} {self.height:g}"'
-        head = f'<svg xmlns="http://www.w3.org/2000/svg" {size} font-family="{FONT}" style="max-width:100%;height:auto"'
-        return f'{head} role="img"><style>{STYLE}</style>{"".join(self.parts)}</svg>'
+        head = f'<svg id="{KEY}" xmlns="http://www.w3.org/2000/svg" {size} font-family="{FONT}" role="img"'
+        look = f'style="max-width:100%;height:auto"><style>{STYLE}</style>'
+        whole = f"{head} {look}{''.join(self.parts)}</svg>"
+        return whole.replace(KEY, f"plot-{sha256(whole.encode()).hexdigest()[:12]}")
 
     def path(
         self, d: str, ink: str | None, wide: float = 1, fill: str = "none", dash: str = "", opacity: float = 1

@@ -140,6 +140,7 @@ KNOWN = {
     "an area from zero": go.Scatter(AREA, y=[1.0, 2.0]),
     "a whole gap at an end": go.Scatter(AREA, y=[None, 1.0, 2.0]),
     "error bars": go.Scatter(y=[1, 2], error_y={"array": [1, 2], "arrayminus": [0, 1]}),
+    "a short line": go.Scatter(y=[1, 2], mode="markers", marker={"symbol": "line-ns-open"}),
     "categories": go.Bar(x=["a", "b"], y=[1, 2]),
     "a box by its quartiles": go.Box(BOX, x=["a"]),
     "texts of numbers": go.Heatmap(z=[[1.0]], texttemplate="%{z:.0f}"),

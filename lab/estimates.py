@@ -379,10 +379,10 @@ def rank_correlation(x: Iterable[float], y: Iterable[float], over: str) -> Estim
     return _correlation(first, second, over, spearman=True)
 
 
-def correlation(x: Iterable[float], y: Iterable[float], over: str, lost: int = 0) -> Estimate:
-    """Pearson's, with the interval of its Fisher transform. lost: degrees of freedom that were taken out of x and y
+def correlation(x: Iterable[float], y: Iterable[float], over: str, ddof: int = 0) -> Estimate:
+    """Pearson's, with the interval of its Fisher transform. ddof: degrees of freedom that were taken out of x and y
     before, beside their means: of groups whose means were subtracted, their number less one."""
-    return _correlation(np.asarray(list(x), float), np.asarray(list(y), float), over, spearman=False, lost=lost)
+    return _correlation(np.asarray(list(x), float), np.asarray(list(y), float), over, spearman=False, ddof=ddof)
 
 
 def apart(first: Estimate, second: Estimate) -> Estimate:
@@ -398,13 +398,13 @@ def apart(first: Estimate, second: Estimate) -> Estimate:
     return replace(first, effect=first.effect - second.effect, interval=interval, n=min(first.n, second.n))
 
 
-def _correlation(x: np.ndarray, y: np.ndarray, over: str, spearman: bool, lost: int = 0) -> Estimate:
+def _correlation(x: np.ndarray, y: np.ndarray, over: str, spearman: bool, ddof: int = 0) -> Estimate:
     n = len(x)
     if n < 3 or not (np.ptp(x) and np.ptp(y)):
         return replace(missing(over), n=n)
     r = float(np.corrcoef(x, y)[0, 1].clip(-1, 1))
     z = atanh(min(max(r, -1 + 1e-12), 1 - 1e-12))
-    error = sqrt((1 + spearman * r**2 / 2) / (n - 3 - lost)) if n - lost >= LEAST else nan
+    error = sqrt((1 + spearman * r**2 / 2) / (n - 3 - ddof)) if n - ddof >= LEAST else nan
 
     def interval(level: float) -> tuple[float, float]:
         half = _normal(level) * error

@@ -89,7 +89,7 @@ def _alike_in_width(table: pd.DataFrame) -> Verdict:
     means = rows.groupby(["layers", "width", "method"])["accuracy"].mean().unstack("method")
     means = means.reindex(columns=[RELU, LEARNED])
     away = means - means.groupby("layers").transform("mean")
-    estimate = estimates.correlation(away[RELU], away[LEARNED], "networks", lost=len(means.groupby("layers")) - 1)
+    estimate = estimates.correlation(away[RELU], away[LEARNED], "networks", ddof=len(means.groupby("layers")) - 1)
     return Verdict(replace(estimate, covers="networks of one table, and one search"), above=0.0)
 
 

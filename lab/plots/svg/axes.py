@@ -7,6 +7,8 @@ from typing import Any
 
 import numpy as np
 
+MOST_TICKS = 1_000  # of an axis, as in Plotly
+
 
 def merged(below: Mapping, above: Mapping) -> dict:
     """Settings over others, and theirs where they say nothing.
@@ -177,7 +179,9 @@ class Axis:
         return [(value, text) for value, text in ticks if low - edge <= value <= high + edge]
 
     def _linear_ticks(self, low: float, high: float, count: float) -> list[tuple[float, str]]:
-        step = self.said.get("dtick") or _nice((high - low) / count)
+        step = self.said.get("dtick")
+        if not step or (high - low) / step > MOST_TICKS:
+            step = _nice((high - low) / count)
         first = self.said.get("tick0", 0)
         places = [
             first + n * step for n in range(ceil((low - first) / step - 1e-6), floor((high - first) / step + 1e-6) + 1)
@@ -209,8 +213,10 @@ class Axis:
         power = floor(log10(largest or abs(value) or 1) + 0.01)
         if self.said.get("exponentformat") == "power" and self.type == "log" and not 1 <= value <= 10:
             return f"{before}10<sup>{round(log10(value))}</sup>{after}".replace("-", "−")
+        if abs(power) >= 15:
+            return f"{before}{value:.3g}{after}".replace("-", "−")
         unit, word = 1.0, ""
-        if abs(power) > 3 and abs(power) < 15:
+        if abs(power) > 3:
             thousands = round((power - 1) / 3) if power > 0 else floor(power / 3)
             unit, word = (
                 1000.0**thousands,

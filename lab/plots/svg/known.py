@@ -83,6 +83,7 @@ VALUES = {  # of settings that are not drawn with every value
     "axis.ticks": "outside|",
     "colorbar.tickformat": FORMAT,
 }
+MOST_POINTS = 100_000  # of all traces: a megabyte
 QUARTILES = ("lowerfence", "q1", "median", "q3", "upperfence")
 # text that Plotly may take for a number or a date
 NO_CATEGORY = re.compile(rf"\s*({NUMBER}|-?\d{{4}}-\d.*)\s*", re.DOTALL)
@@ -100,7 +101,9 @@ def is_known(figure: Mapping) -> bool:
     template = (layout.get("template") or {}).get("layout", {})
     paper = {"paper_bgcolor": template.get("paper_bgcolor")}
     parts = [*((_kind(trace), trace) for trace in traces), ("layout", layout), ("layout", paper)]
-    return all(_known(*part) for part in parts) and all(_has_data(trace, layout) for trace in traces)
+    points = sum(numbers(trace[along]).size for trace in traces for along in "xy" if trace.get(along) is not None)
+    known = points <= MOST_POINTS and all(_known(*part) for part in parts)
+    return known and all(_has_data(trace, layout) for trace in traces)
 
 
 def _kind(trace: Mapping) -> str:

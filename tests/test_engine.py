@@ -244,7 +244,7 @@ def test_a_kill_at_any_moment_costs_no_bit(nursery, tmp_path, uninterrupted):
     assert count > 18 * MOMENTS
 
 
-@pytest.mark.parametrize("count", [45, 70])
+@pytest.mark.parametrize("count", [70, 100])
 def test_a_killed_fleet_goes_on_whatever_is_asked_next(nursery, tmp_path, uninterrupted, count):
     """One of its runs and a run of another figure: the fleet is taken up whole, so its runs have the same bits."""
     assert killed(nursery, tmp_path, count, "RUNS")
@@ -270,7 +270,7 @@ def test_a_fleet_whose_functions_are_gone_is_not_taken_up(nursery, tmp_path):
 def test_kill_after_kill_comes_to_an_end(nursery, tmp_path, uninterrupted):
     """Always killed a little later than where it went on: every call must save what it has done."""
     kills = 0
-    while killed(nursery, tmp_path, 75, "LEARNED"):
+    while killed(nursery, tmp_path, 95, "LEARNED"):
         kills += 1
         assert kills < 50, "it does not get on"
     assert kills > 3

@@ -22,6 +22,7 @@ SCORE, ROUNDED, NEAR = (
     1e-5,
 )  # on another processor some examples of thousands flip; as many digits as tables have
 
+SAMPLED = 0.02  # three standard errors of a share of 4,096 problems, beside one of 250,000
 FIRST = "method == 'hyla' and seed == 0"
 
 SHAKESPEARE = "task == 'shakespeare char' and seed == 0"
@@ -83,7 +84,7 @@ SHIPPED = {
             "ambiguous.fraction",
             'values == 8 and counting == "paper\'s words"',
             "fraction",
-            ROUNDED,
+            SAMPLED,
         ),
     ],
     "hypernetwork/5_language_modeling.ipynb": [

@@ -86,8 +86,8 @@ class StepTimes:
 
 
 def recorded() -> StepTimes:
-    """From the results that are shipped, as far as they have the runs that the entries plan now. Figures that show the
-    same runs count once."""
+    """From the results that are shipped, as far as they have the runs that the entries plan now and a CPU alone trained
+    them. Figures that show the same runs count once."""
     records: dict[frozenset[str], Record] = {}
     for entry in entries().values():
         for scale in RECORDED:
@@ -96,7 +96,8 @@ def recorded() -> StepTimes:
             facts = here.facts
             planned = dict.fromkeys(spec for _, spec in shipped_plan(entry, facts))
             keys = frozenset(map(key, planned))
-            whole = keys == set(facts["runs"]) and "joined" not in facts  # of joined runs the seconds are not known
+            # of joined runs the seconds are not known
+            whole = keys == set(facts["runs"]) and "joined" not in facts and facts["device"] == "cpu"
             if facts.get("training_seconds") and whole and not guessed_sizes(planned):
                 runs = tuple(cost(spec) for spec in planned)
                 records.setdefault(keys, Record(entry.name, scale, float(facts["training_seconds"]), runs))

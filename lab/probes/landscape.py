@@ -98,8 +98,10 @@ def principal(model: nn.Module, trajectory: np.ndarray, buffers: np.ndarray | No
     if sizes[0] ** 2 == 0:
         hint = "a state_dict changes with the model: keep copy.deepcopy(model.state_dict())"
         raise ArgumentError(f"all checkpoints are the same; {hint}")
-    rounding = max(torch.finfo(parameter.dtype).eps for parameter in weights(model).values())
-    if sizes[1] <= max(1e-12 * sizes[0], rounding * np.linalg.norm(trajectory)):  # rounded weights leave a line, too
+    # rounded weights leave a line, too: by up to half a unit in the last place, some 0.3 units in root mean square
+    unit = max(torch.finfo(parameter.dtype).eps for parameter in weights(model).values())
+    rounding = unit / 2 * np.linalg.norm(trajectory, axis=1).max()
+    if sizes[1] <= 1e-12 * sizes[0] or (len(trajectory) > 3 and sizes[1] <= rounding):  # three are a trial's
         raise ArgumentError("the trajectory lies on a line; keep more checkpoints, or give directions='random'")
     directions = directions[:2] * np.where((trajectory[-1] - trajectory[0]) @ directions[:2].T < 0, -1, 1)[:, None]
     projections = np.vstack([(trajectory - centre) @ directions.T, np.zeros((1, 2))])

@@ -26,7 +26,9 @@ class FileCalls:
     wait, before the first one without; the call itself then happens.
     owners: objects and the names of their functions, whose first argument is a path or a handle.
 
-    >>> with tempfile.TemporaryDirectory() as folder, FileCalls(folder) as calls:
+    >>> from pathlib import Path
+    >>> from tempfile import TemporaryDirectory
+    >>> with TemporaryDirectory() as folder, FileCalls(folder) as calls:
     ...     _ = (Path(folder) / "a").write_bytes(b"1")
     >>> [name for name, *_ in calls.done]
     ['open', 'write']

@@ -82,9 +82,9 @@ def related():
 
 def words():
     row = read("hypernetwork/tableA2").query('counting == "paper\'s words" and values == 8').iloc[0]
-    hits = round(row["fraction"] * row["problems"])
-    low, high = stats.beta.ppf(0.025, hits, 4096 - hits + 1), stats.beta.ppf(0.975, hits + 1, 4096 - hits)
-    return 100 * hits / 4096, 100 * low, 100 * high
+    of, hits = row["problems"], round(row["fraction"] * row["problems"])
+    low, high = stats.beta.ppf(0.025, hits, of - hits + 1), stats.beta.ppf(0.975, hits + 1, of - hits)
+    return 100 * hits / of, 100 * low, 100 * high
 
 
 def more_correlated():

@@ -171,7 +171,7 @@ def test_runs_of_few_seeds_are_drawn_in_the_place_of_their_interval(name):
     table = MADE[name][1]
     few = table[table["seed"] < 3]
     figure = drawn(name, few)
-    assert "3 of them: too few for an interval" in reading(figure) and "95 %" not in reading(figure)
+    assert "with 3 of them an interval would fill the panel" in reading(figure) and "95 %" not in reading(figure)
     assert not any(trace.fill or trace.error_y.array is not None for trace in figure.data)
     runs = [trace for trace in figure.data if "seed " in trace.name or "one run" in trace.name]
     drawn_values = np.sort(np.concatenate([trace.y for trace in runs]))

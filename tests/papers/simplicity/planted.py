@@ -228,7 +228,7 @@ def reused(right):
         for name in ("covertype", "pol")
         for method in ("ReLU", "learned")
         for layers in (1, 2, 3)
-        for width in (16, 64)
+        for width in (16, 64, 256)
         for seed in range(6)
     ]
     return pd.DataFrame(rows, columns=["table", "method", "layers", "width", "seed", "accuracy", "diverged"])

@@ -2,7 +2,7 @@
 
     python benchmarks/start.py                                # prints; a minute on an idle machine
     python benchmarks/start.py --write benchmarks/README.md   # and puts the table into its place there
-    python benchmarks/start.py --against DIR                  # and installs the lab beside another checkout; 15 minutes
+    python benchmarks/start.py --against DIR                  # and installs the lab and another checkout; 15 minutes
 
 Each round starts a Jupyter kernel of its own, as a notebook does, and runs the two cells. The figure comes from the
 results that are shipped: nothing is trained. CPU seconds of the kernel and the clock's are medians over rounds; on an
@@ -162,7 +162,7 @@ def main() -> None:
     parser = table_parser(__doc__)
     parser.add_argument("--rounds", type=int, default=ROUNDS)
     parser.add_argument("--figure", default="transformers/fig5", help="an entry with shipped results")
-    parser.add_argument("--against", type=Path, metavar="DIR", help="another checkout, installed beside this one")
+    parser.add_argument("--against", type=Path, metavar="DIR", help="another checkout, installed as well")
     parser.add_argument("--cells", action="store_true", help=argparse.SUPPRESS)  # one round, to be read by a program
     given = parser.parse_args()
     if given.cells:

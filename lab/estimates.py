@@ -381,7 +381,7 @@ def rank_correlation(x: Iterable[float], y: Iterable[float], over: str) -> Estim
 
 def correlation(x: Iterable[float], y: Iterable[float], over: str, ddof: int = 0) -> Estimate:
     """Pearson's, with the interval of its Fisher transform. ddof: degrees of freedom that were taken out of x and y
-    before, beside their means: of groups whose means were subtracted, their number less one."""
+    before, not counting their means: of groups whose means were subtracted, their number less one."""
     return _correlation(np.asarray(list(x), float), np.asarray(list(y), float), over, spearman=False, ddof=ddof)
 
 

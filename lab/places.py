@@ -46,7 +46,7 @@ def in_words() -> str:
 
 
 def unused() -> list[Path]:
-    """Folders of other labs that Python finds, on its path or by an editable installation, beside the one in use."""
+    """Folders of other labs on Python's path or of editable installations, without the one in use."""
     here = PACKAGE.resolve()
     specs = [finder.find_spec("lab", None) for finder in sys.meta_path]
     labs = [Path(folder or ".", "lab") for folder in sys.path]

@@ -183,7 +183,7 @@ def notebook_pages(
 
 
 def findings(source: str) -> str:
-    """What the lab found, in Markdown, as a page; pictures lead to the pages of their figures."""
+    """The findings of the lab, in Markdown, as a page; pictures lead to the pages of their figures."""
     source = PICTURED.sub(r"[![\1](images/\2.png)](figures/\2.html)", source).replace("../RESULTS.md", "scorecard.html")
     words = _words(source).replace("<img ", '<img width="640" ')
     return page("notebook.html", "What we found", cells=[{"words": words}])

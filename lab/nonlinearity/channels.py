@@ -6,6 +6,7 @@ from torch.fx import Proxy
 
 from lab.errors import ArgumentError, check_whole, shown
 from lab.nonlinearity.spline import Spline, check_single
+from lab.nonlinearity.table import check_floating
 
 MOST_AXES = 8  # that an input can have
 
@@ -98,8 +99,7 @@ def channel_axis(per_channel: bool | int) -> int:
 
 def check_axis(x: Tensor, dim: int, channels: int | None = None) -> None:
     """ArgumentError where an input has no such axis, or not as many channels there. None: any number of channels."""
-    if not isinstance(x, Tensor) or not x.is_floating_point():
-        raise ArgumentError(f"input of type {getattr(x, 'dtype', type(x).__name__)}: give floating-point numbers")
+    check_floating(x)
     if not -x.dim() <= dim < x.dim():
         cure = "give the axis of its channels, as per_channel= of lab.swap or dim="
         raise ArgumentError(f"input of shape {tuple(x.shape)} has no axis {dim} for channels; {cure}")

@@ -16,8 +16,9 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from lab.errors import ArgumentError, check_choice, check_whole, shown
+from lab.errors import ArgumentError, check_choice, check_whole
 from lab.nonlinearity.op import is_seen_through
+from lab.nonlinearity.table import check_floating
 
 BETWEEN = 16  # points a knot at which errors are measured
 NODES = 1 << 14  # at which the integrals of a Chebyshev series are taken; knots have hundreds
@@ -57,9 +58,7 @@ class Polynomial(nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         """p(x), shape and dtype of `x`."""
-        if not isinstance(x, Tensor) or not x.is_floating_point():
-            said = f"of type {x.dtype}" if isinstance(x, Tensor) else f"{shown(x)} is a {type(x).__name__}"
-            raise ArgumentError(f"input {said}; give a tensor of floating-point numbers, such as torch.tensor([0.5])")
+        check_floating(x)
         # torch.compile, torch.func (vmap, grad, jvp) and forward-mode differentiation see through the formula
         evaluate = formula if torch.compiler.is_compiling() or is_seen_through() else _Value.apply
         return evaluate(x, self.coefficients, self.low, self.high, self.basis)

@@ -25,6 +25,7 @@ from lab.nonlinearity import document
 from lab.nonlinearity.functions import check_elementwise
 from lab.nonlinearity.op import is_seen_through, spline, traced
 from lab.nonlinearity.shapes import Polynomial, chebyshev_series, few_kinks, least_squares, support, symmetrize
+from lab.nonlinearity.table import check_floating
 
 DTYPES = {str(t).removeprefix("torch."): t for t in (torch.float32, torch.float64, torch.bfloat16, torch.float16)}
 LARGEST = 3e38  # position, or slope: what float32 has
@@ -125,16 +126,15 @@ class Spline(nn.Module):
         """φ(x), shape and dtype of `x`."""
         if isinstance(x, Proxy):  # torch.fx takes down the operator; the checks are of numbers that it does not have
             return spline(x, self.values, self.low, self.high)
-        if not isinstance(x, Tensor):
-            raise ArgumentError(f"input {shown(x)} is a {type(x).__name__}; give a tensor, such as torch.as_tensor(x)")
+        check_floating(x)
         count = len(self.values)
         if self.values.dim() == 2 and (x.dim() == 0 or x.shape[0] != count):
             cure = f"give one whose first axis has the length {count}, a function for each index of it"
             raise ArgumentError(f"input of shape {tuple(x.shape)} for {count} functions: {cure}")
         if x.layout != torch.strided:
             raise ArgumentError(f"input of type {x.layout}: give x.to_dense()")
-        if x.dtype not in DTYPES.values():
-            raise ArgumentError(f"input of type {x.dtype}: give floating-point numbers, for example x.float()")
+        if x.dtype not in DTYPES.values():  # float8
+            raise ArgumentError(f"input of type {x.dtype}: give {', '.join(DTYPES)}, for example x.float()")
         return self._evaluated(x)
 
     def _evaluated(self, x: Tensor) -> Tensor:

@@ -12,7 +12,7 @@ from typing import TypeVar
 import torch
 from torch import Tensor, nn
 
-from lab.errors import ArgumentError, check_whole
+from lab.errors import ArgumentError, check_whole, shown
 
 Kind = TypeVar("Kind", bound=type[nn.Module])
 Numbers = float | tuple[float, ...]
@@ -66,10 +66,17 @@ def named_function(name: str, formula: str, source: str, **more) -> Callable[[Ki
     return add
 
 
-def in_float32(x: Tensor) -> Tensor:
-    """x in float32, or wider if it is. ArgumentError where it has whole numbers, which results would be cut to."""
+def check_floating(x: object) -> None:
+    """ArgumentError where an input is no tensor of floating-point numbers: results would be cut to whole numbers."""
+    if not isinstance(x, Tensor):
+        raise ArgumentError(f"input {shown(x)} is a {type(x).__name__}; give a tensor, such as torch.as_tensor(x)")
     if not x.is_floating_point():
-        raise ArgumentError(f"input of {x.dtype}: give floating-point numbers, as x.float() has")
+        raise ArgumentError(f"input of type {x.dtype}: give floating-point numbers, for example x.float()")
+
+
+def in_float32(x: Tensor) -> Tensor:
+    """x in float32, or wider if it is. Raises ArgumentError as `check_floating` does."""
+    check_floating(x)
     return x.to(torch.promote_types(x.dtype, torch.float32))
 
 

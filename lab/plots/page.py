@@ -30,7 +30,7 @@ for _name in list(plotly.io.renderers):
 
 
 class SVG(MimetypeRenderer):
-    """A picture beside what Plotly draws: a saved notebook is whole where no script runs, as on GitHub or in HTML that
+    """A picture next to what Plotly draws: a saved notebook is whole where no script runs, as on GitHub or in HTML that
     nbconvert made."""
 
     def to_mimebundle(self, fig_dict: dict) -> dict[str, str]:

@@ -191,7 +191,7 @@ ENTRIES = (
         "activations/fig_functions",
         "3.1",
         "Activations with learned parameters, in small language models",
-        "Each activation of GPT-Neo and RoBERTa that learns, next to the one without parameters: the middle nine tenths"
+        "Each activation that learns, by family of models, next to the one without parameters: the middle nine tenths"
         " of the functions of all channels, layers and seeds, and the distribution of their parameters by layer",
         "what the parameters learn is not printed; they are expected to help",
         # runs of the table

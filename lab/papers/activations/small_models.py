@@ -75,8 +75,8 @@ LABELS = 150  # px below the panels, for the names of phenomena
 
 def scores(runs: Labelled) -> pd.DataFrame:
     """One row a run: task, family, method, seed, step, loss (held-out text, nats a token that is predicted), bits (a
-    character; NaN for RoBERTa, which predicts masked tokens), parameters, seconds (of training, beside
-    whatever else the machine did), step_ms (as of `step_times`), diverged; in percent blimp, ties, and the accuracy of
+    character; NaN for RoBERTa, which predicts masked tokens), parameters, seconds (of training,
+    while other work ran), step_ms (as of `step_times`), diverged; in percent blimp, ties, and the accuracy of
     each phenomenon, NaN where BLiMP is not here; pairs that were read.
     """
     times = step_times(runs)
@@ -172,7 +172,7 @@ def notes(scale: str) -> list[str]:
         "the printed 63.4 % of GPT-Neo's KAN is against the abstract, and may be of another column",
         "no fine-tuning on GLUE, whose column is lost in the text of the paper",
         "steps are timed without the optimizer's part, of one model alone, on the processor that measured; the table's"
-        " seconds are of training beside whatever else the machine did, and are not compared",
+        " seconds are of training while other work ran, and are not compared",
     ]
 
 
@@ -330,7 +330,7 @@ def table1(table: pd.DataFrame) -> go.Figure:
 
 
 def _is_timed(rows: pd.DataFrame) -> bool:
-    """Whether steps were timed with nothing beside them; they were not in earlier tables."""
+    """Whether the table has times of steps, measured alone; earlier tables have none."""
     return "step_ms" in rows and bool(rows["step_ms"].notna().any())
 
 

@@ -269,7 +269,7 @@ def _draw_paper(figure: go.Figure, methods: list[str], axis: str, at: Panel) -> 
 
 
 def _x(values: pd.Index | np.ndarray, axis: str, rank: int) -> pd.Index | np.ndarray:
-    """Where a method's points stand, so that its whiskers are beside those of others."""
+    """Where a method's points stand, so that its whiskers hide no others."""
     return values * 1.03 ** (rank - 1) if axis == "length" else 100 * values + 0.8 * (rank - 1)
 
 

@@ -122,7 +122,7 @@ class Drawing:
         return ROW * (title + sum(max(len(group) for _, group in row) for row in self.rows))
 
     def _make_room(self) -> None:
-        """Margins grow for a legend beside or above the plot, and where the labels of an axis ask for it."""
+        """Margins grow for a legend right of or above the plot, and where the labels of an axis ask for it."""
         outside = self.legend.get("yref") != "container" and self.legend.get("xref") != "container"
         if self.rows and outside and self.legend.get("orientation") == "h":
             if self.legend.get("yanchor") == "bottom" and self.legend.get("y", 0) >= 1:

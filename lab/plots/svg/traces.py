@@ -258,7 +258,7 @@ def _picture(values: Any, low: float, high: float, scale: list, contours: int) -
 
 
 def bar(canvas: Canvas, trace: Mapping, x: Axis, y: Axis, layout: Mapping, others: Sequence[Mapping]) -> None:
-    """Bars beside one another, or (barmode "overlay") in one place."""
+    """Bars next to one another, or (barmode "overlay") in one place."""
     flat = trace.get("orientation") == "h"
     along, up = (y, x) if flat else (x, y)
     heights = up.values(trace[up.along])
@@ -305,7 +305,7 @@ def _neighbours(trace: Mapping, others: Sequence[Mapping]) -> list[Mapping]:
 
 
 def _place(trace: Mapping, neighbours: Sequence[Mapping]) -> tuple[int, int]:
-    """The number of a trace among those beside it, and their count."""
+    """The number of a trace among the bars at one place, and their count."""
     return next(n for n, one in enumerate(neighbours) if one is trace), len(neighbours)
 
 

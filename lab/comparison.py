@@ -15,7 +15,7 @@ from torch import nn
 from lab.data import measures
 from lab.data.data import Data
 from lab.data.measures import constant_score
-from lab.differences import Difference, check_level, difference_of, interval_of, paragraph
+from lab.differences import Difference, check_level, difference_of, interval_of, paragraph, together
 from lab.errors import ArgumentError, check_choice, check_whole, listed, shown
 from lab.nonlinearity.part import as_module, as_part
 from lab.plots import go
@@ -24,7 +24,7 @@ from lab.run import Run
 from lab.search_results import LearnedFunctions
 from lab.spec import UNCHANGED, Knots, Learned, RunSpec
 from lab.store import Store
-from lab.table_comparison import TableComparison, scores_of, word_of
+from lab.table_comparison import BETTER, TableComparison, scores_of, word_of
 from lab.training.modules.maker import Maker
 
 AT = ("end", "mean")  # of training: its last evaluation, or the mean of all
@@ -101,14 +101,18 @@ class Comparison:
         what = f"{self.data.titled(metric)} on {split}, {a} minus {b}{suffix}"
         return difference_of(groups, self._covers(a, b), level, what, unit)
 
-    def report(self, metric: str | None = None, at: str = "end", level: float = 0.95) -> str:
-        """A paragraph for a paper: how many runs, means, differences from the first function with their intervals, how
-        these are made, and what they cover. metric, at, level: as of `difference`.
+    def report(
+        self, metric: str | None = None, at: str = "end", level: float = 0.95, simultaneous: bool = False
+    ) -> str:
+        """A paragraph for a paper: how many runs, means, differences from the first function with their intervals and
+        p-values, how these are made, which functions are better, and what the intervals cover.
+
+        metric, at, level: as of `difference`. simultaneous: intervals and p-values hold for all functions together
+        (Dunnett's where variances are alike, else Bonferroni's); without it, each holds alone, which is said.
 
         Numbers are those of `difference`: of an accuracy in percent and percentage points, else in the metric's unit.
         """
         metric, first = self._metric(metric), self.functions[0]
-        differences = [self.difference(name, first, metric, at, level) for name in self.functions[1:]]
         unit, factor = measures.unit(self.data.metrics.get(metric, metric))
         values = {name: [factor * seeds for seeds in self._values(name, metric, at)] for name in self.functions}
         recipe, split = self.runs[0].spec.recipe, self.runs[0].spec.evaluate[0]
@@ -120,8 +124,19 @@ class Comparison:
             f" functions, and {self.data.titled(metric)} was measured on {split} {when}. Learning rates: {rates}"
             f" ({chosen})."
         )
-        kinds = [interval_of({name: values[name], first: values[first]}) for name in self.functions[1:]]
-        text = paragraph(head, values, list(zip(differences, kinds, strict=True)), " %" if unit == "points" else "")
+
+        def difference(name: str, level: float) -> Difference:
+            return self.difference(name, first, metric, at, level)
+
+        differences = {
+            name: (difference(name, level), interval_of({name: values[name], first: values[first]}))
+            for name in self.functions[1:]
+        }
+        if simultaneous:
+            differences = together(differences, values, first, level, difference)
+        better = measures.sign(self.data.loss if metric == "loss" else self.data.metrics[metric])
+        percent = " %" if unit == "points" else ""
+        text = paragraph(head, values, differences, percent, better if metric != "loss" else -1, simultaneous)
         return " ".join([text, *(f"{note[:1].upper()}{note[1:]}." for note in self.notes)])
 
     @classmethod
@@ -134,6 +149,7 @@ class Comparison:
         metric: str,
         pair_by: str | None = None,
         baseline: str | None = None,
+        better: str | None = None,
     ) -> TableComparison:
         """Compare numbers that were trained elsewhere, as `lab.compare` compares its own.
 
@@ -142,6 +158,7 @@ class Comparison:
         pair_by: a column, such as that of tasks, of splits of the data, or of the seeds where a seed fixes a split:
             differences are taken within each of its values, and the interval is over these. None: runs are independent.
         baseline: the group that others are compared with; default: the first.
+        better: "higher" or "lower", for words of the report; a name such as "loss" is not taken for either.
 
         Returns a `TableComparison`: `.table`, `.difference(a, b)`, `.plot()`, `.report()`. Values that are missing or
         not finite are left out, as diverged runs are, and this is said. Raises ArgumentError for what is no number
@@ -158,7 +175,8 @@ class Comparison:
         scores, notes = scores_of(source, group, seed, metric, pair_by)
         names = list(dict.fromkeys(scores["function"]))
         first = names[0] if baseline is None else check_choice("baseline", baseline, names)
-        result = TableComparison(scores, group, metric, pair_by, first, tuple(notes))
+        sign = 0 if better is None else BETTER[check_choice("better", better, BETTER)]
+        result = TableComparison(scores, group, metric, pair_by, first, tuple(notes), sign)
         for name in result.functions[1:]:
             result.difference(name)  # refuses what shares no pair with the baseline
         return result

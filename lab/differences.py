@@ -1,13 +1,14 @@
 """How much two functions differ: a mean difference with its interval, as a line and in a paragraph for a paper."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from math import inf, nan
 
 import numpy as np
 
 from lab import estimates
-from lab.errors import ArgumentError, check_number, shown
+from lab.errors import ArgumentError, check_number, listed, shown
+from lab.simultaneous import against, p_value
 
 
 @dataclass(frozen=True)
@@ -17,7 +18,8 @@ class Difference:
     unit: of mean, low and high: "points" (percentage points) of an accuracy; else empty, the metric's own.
     n, over: how many units there are on the smaller side, and what one is. covers: what would differ in a repetition
     that the interval is about. low, high: NaN where one run has no interval. diverged: functions of which every run
-    did, so that there is no difference. lacking: this in words, where it is not for diverged runs.
+    did, so that there is no difference. lacking: this in words, where it is not for diverged runs. p: two-sided p-value
+    of no difference, by the test that the interval belongs to.
     """
 
     mean: float
@@ -31,6 +33,7 @@ class Difference:
     unit: str = ""
     diverged: tuple[str, ...] = ()
     lacking: str = field(default="", compare=False, repr=False)
+    p: float = field(default=nan, compare=False)
 
     def __str__(self) -> str:
         if self.diverged:
@@ -85,7 +88,45 @@ def difference_of(
     if low == high and abs(low) < inf:  # equal scores of few examples say nothing of how much seeds differ
         low = high = nan
     empty = tuple(name for name, runs in groups.items() if not any(len(estimates.finite(values)) for values in runs))
-    return Difference(estimate.effect, low, high, estimate.n, estimate.over, estimate.covers, level, what, unit, empty)
+    p = nan if np.isnan(low) else p_value(estimate)
+    return Difference(
+        estimate.effect, low, high, estimate.n, estimate.over, estimate.covers, level, what, unit, empty, p=p
+    )
+
+
+def together(
+    differences: Mapping[str, tuple[Difference, str]],
+    values: Mapping[str, Sequence[np.ndarray]],
+    control: str,
+    level: float,
+    again: Callable[[str, float], Difference],
+    paired: bool = False,
+) -> dict[str, tuple[Difference, str]]:
+    """Differences from one function, with intervals that hold for all of them at once.
+
+    differences: by function, with how its interval is made. values: of all functions, for each search the scores of its
+    seeds. again: the difference of a function at another level. Of functions with one search each, unpaired, whose
+    variances nothing says differ, the intervals are Dunnett's; others are as wide as their number asks (Bonferroni).
+    """
+    number, sized, factor = len(differences), *scaled(values)
+    if not paired and all(len(runs) == 1 for runs in sized.values()):
+        found = against({name: runs[0] for name, runs in sized.items()}, control)
+        if any("Dunnett" in one.covers for one in found.values()):
+            ends = {name: one.interval(level) for name, one in found.items()}
+            return {
+                name: (one, kind)
+                if np.isnan(one.low)
+                else (
+                    replace(one, low=ends[name][0] / factor, high=ends[name][1] / factor, p=p_value(found[name])),
+                    "Dunnett's test, one variance for all groups",
+                )
+                for name, (one, kind) in differences.items()
+            }
+    wide = {name: again(name, 1 - (1 - level) / number) for name in differences}
+    return {
+        name: (replace(wide[name], level=level, p=min(1.0, number * one.p)), f"{kind}, Bonferroni for {number}")
+        for name, (one, kind) in differences.items()
+    }
 
 
 def interval_of(groups: Mapping[str, Sequence[np.ndarray]]) -> str:
@@ -102,12 +143,18 @@ def interval_of(groups: Mapping[str, Sequence[np.ndarray]]) -> str:
 
 
 def paragraph(
-    head: str, values: Mapping[str, Sequence[np.ndarray]], differences: Sequence[tuple[Difference, str]], unit: str
+    head: str,
+    values: Mapping[str, Sequence[np.ndarray]],
+    differences: Mapping[str, tuple[Difference, str]],
+    unit: str,
+    better: int = 0,
+    simultaneous: bool = False,
 ) -> str:
     """Means and differences in sentences, for a paper.
 
-    head: what was measured. values: by function, for each of its searches the scores of its seeds. differences: each
-    with how its interval is made. unit: of a mean, such as " %".
+    head: what was measured. values: by function, for each of its searches the scores of its seeds. differences: by
+    function, from the one that is not among them, each with how its interval is made. unit: of a mean, such as " %".
+    better: 1 where more is, -1 where less is, 0 where nobody said. simultaneous: whether intervals hold together.
     """
     parts = []
     for name, runs in values.items():
@@ -118,19 +165,46 @@ def paragraph(
             f"{name} {seeds.mean() / factor:.4g}{unit} ({number})" if len(seeds) else f"{name} no finite value"
         )
     sentences = [head, f"Means: {'; '.join(parts)}."]
-    for one, kind in differences:
+    for one, kind in differences.values():
         if one.diverged or np.isnan(one.low):
             sentences.append(f"{one}.")
             continue
         ends = f"{100 * one.level:g} % confidence interval [{one.low:+.4g}, {one.high:+.4g}]"
         mean = f"{one.mean:+.4g} {one.unit}".strip()
-        sentences.append(f"{one.what}: {mean}, {ends} ({kind}; n = {one.n} {one.over}).")
-    if covers := dict.fromkeys(one.covers for one, _ in differences if not np.isnan(one.low)):
+        sentences.append(f"{one.what}: {mean}, {ends} ({kind}; p {_p(one.p)}; n = {one.n} {one.over}).")
+    sentences += _verdict({name: one for name, (one, _) in differences.items()}, values, better)
+    if covers := dict.fromkeys(one.covers for one, _ in differences.values() if not np.isnan(one.low)):
         said = "; or ".join(covers)
         sentences.append(
             f"An interval covers {said}: how far another draw of these could differ, and nothing else, "
             "such as other data, models or settings."
         )
-    if len(differences) > 1:
+    if len(differences) > 1 and simultaneous:
+        sentences.append(f"The {len(differences)} intervals, and p-values, hold simultaneously.")
+    elif len(differences) > 1:
         sentences.append(f"The {len(differences)} intervals are not corrected for their number.")
     return " ".join(sentences)
+
+
+def _p(p: float) -> str:
+    return "< 0.0001" if p < 1e-4 else f"= {p:.2g}"
+
+
+def _verdict(
+    differences: Mapping[str, Difference], values: Mapping[str, Sequence[np.ndarray]], better: int
+) -> list[str]:
+    """Which functions are better than the one that they are compared with, and which are not told apart from it."""
+    known = {name: one for name, one in differences.items() if not np.isnan(one.low)}
+    if not known:
+        return []
+    if not better:
+        return ["Whether more or less of it is better was not said (better=)."]
+    (first,) = values.keys() - differences.keys()
+    sides = {name: better * one.mean > 0 for name, one in known.items() if one.low > 0 or one.high < 0}
+    kinds = {
+        f"better than {first}": [name for name, side in sides.items() if side],
+        f"worse than {first}": [name for name, side in sides.items() if not side],
+        f"not told apart from {first}": [name for name in known if name not in sides],
+    }
+    said = [f"{listed(names)} {'is' if len(names) == 1 else 'are'} {kind}" for kind, names in kinds.items() if names]
+    return [f"{'More' if better > 0 else 'Less'} is better: {'; '.join(said)}."]

@@ -198,7 +198,7 @@ def compare(
     [1.002, 4.998]
     """
     known = {key: finite(groups[key]) for pair in pairs.values() for key in pair}
-    shared = _pooled(known.values()) if is_pooled(list(known.values())) else (nan, 0)
+    shared = pooled(known.values()) if is_pooled(list(known.values())) else (nan, 0)
     covers += _pooling(len(known)) if shared[1] and len(known) > 2 else ""
     return {case: _difference(known[a], known[b], shared, covers) for case, (a, b) in pairs.items()}
 
@@ -209,15 +209,15 @@ def is_pooled(groups: Sequence[np.ndarray]) -> bool:
     >>> is_pooled([np.array([1.0, 2.0]), np.array([2.0, 3.0])]), is_pooled([np.arange(6.0), np.arange(6.0)])
     (True, False)
     """
-    return min(map(len, groups), default=0) < FEW and _alike(groups)
+    return min(map(len, groups), default=0) < FEW and is_alike(groups)
 
 
 def pooled_means(groups: Mapping[str, Iterable[float]], covers: str = "seeds") -> dict[str, Estimate]:
     """The mean of each group, by a variance pooled over all (one of their own where Bartlett's test says that they
     differ)."""
     known = {case: finite(values) for case, values in groups.items()}
-    error, df = _pooled(known.values())
-    if not _alike(list(known.values())):
+    error, df = pooled(known.values())
+    if not is_alike(list(known.values())):
         return {case: mean(values, covers=covers) for case, values in known.items()}
     covers += _pooling(len(known)) if df and len(known) > 1 else ""
     return {
@@ -280,7 +280,7 @@ def crossed(matrix: np.ndarray, over: str, covers: str) -> Estimate:
 def spread_ratio(first: Sequence[Iterable[float]], second: Sequence[Iterable[float]]) -> Estimate:
     """Standard deviation within the groups of `first` over that within the groups of `second`, with the interval of the
     F distribution (normal values)."""
-    (a, df_a), (b, df_b) = (_pooled([finite(group) for group in side]) for side in (first, second))
+    (a, df_a), (b, df_b) = (pooled([finite(group) for group in side]) for side in (first, second))
     n = df_a + len(first)
     if not (df_a and df_b and a > 0 and b > 0):
         return replace(missing(), n=n)
@@ -347,7 +347,7 @@ def _pooling(groups: int) -> str:
     return f", by a variance pooled over {groups} groups"
 
 
-def _pooled(groups: Iterable[np.ndarray]) -> tuple[float, int]:
+def pooled(groups: Iterable[np.ndarray]) -> tuple[float, int]:
     """Standard deviation within groups, and its degrees of freedom."""
     several = [values for values in groups if len(values) > 1]
     df = sum(len(values) - 1 for values in several)
@@ -355,7 +355,7 @@ def _pooled(groups: Iterable[np.ndarray]) -> tuple[float, int]:
     return (sqrt(squares / df), df) if df else (nan, 0)
 
 
-def _alike(groups: Sequence[np.ndarray]) -> bool:
+def is_alike(groups: Sequence[np.ndarray]) -> bool:
     """Whether nothing is known against equal variances (Bartlett's test)."""
     several = [values for values in groups if len(values) > 1]
     if len(several) < 2:

@@ -15,9 +15,12 @@ import pandas as pd
 
 from lab import estimates
 from lab.data import files
-from lab.differences import Difference, check_level, difference_of, interval_of, paragraph, scaled
+from lab.differences import Difference, check_level, difference_of, interval_of, paragraph, scaled, together
 from lab.errors import ArgumentError, check_choice, listed, shown
 from lab.plots import go
+from lab.simultaneous import p_value
+
+BETTER = {"higher": 1, "lower": -1}
 
 
 @dataclass(frozen=True, eq=False)
@@ -25,7 +28,7 @@ class TableComparison:
     """The result of `lab.Comparison.from_table`, which has an example.
 
     table: one row a run: function, seed, value (in the metric's own unit, NaN where there is none), and with `pair_by`
-        the pair. notes: what one should know of it, a line each.
+        the pair. notes: what one should know of it, a line each. better: 1 where more is, -1 where less is; 0: unsaid.
     """
 
     table: pd.DataFrame
@@ -34,6 +37,7 @@ class TableComparison:
     pair_by: str | None
     baseline: str
     notes: tuple[str, ...]
+    better: int = 0
 
     @property
     def functions(self) -> list[str]:
@@ -71,20 +75,28 @@ class TableComparison:
         estimate = estimate.mapped(lambda value: value / factor)
         low, high = estimate.interval(level)
         low, high = (nan, nan) if low == high and abs(low) < inf else (low, high)
+        p = nan if np.isnan(low) else p_value(estimate)
         return Difference(
-            estimate.effect, low, high, estimate.n, estimate.over, estimate.covers, level, what, "", empty, lacking
+            estimate.effect, low, high, estimate.n, estimate.over, estimate.covers, level, what, "", empty, lacking, p
         )
 
-    def report(self, level: float = 0.95) -> str:
-        """A paragraph for a paper: how many runs, means, differences from the baseline with their intervals, how these
-        are made, and what they cover. level: of the intervals."""
-        values, others = self._values(), self.functions[1:]
-        differences = []
-        for name in others:
+    def report(self, level: float = 0.95, simultaneous: bool = False) -> str:
+        """A paragraph for a paper: how many runs, means, differences from the baseline with their intervals and
+        p-values, how these are made, which groups are better (where `better` was given), and what the intervals cover.
+
+        level: of the intervals. simultaneous: as of `Comparison.report`."""
+        values, paired = self._values(), self.pair_by is not None
+        differences = {}
+        for name in self.functions[1:]:
             kind = interval_of({name: values[name], self.baseline: values[self.baseline]})
-            paired = "Student's t over differences of pairs" if self.pair_by is not None else kind
-            differences.append((self.difference(name, level=level), paired))
-        text = paragraph(f"{self.metric} was compared by {self.group}.", values, differences, "")
+            kind = "Student's t over differences of pairs" if paired else kind
+            differences[name] = self.difference(name, level=level), kind
+        if simultaneous:
+            again = lambda name, level: self.difference(name, level=level)  # noqa: E731
+            differences = together(differences, values, self.baseline, level, again, paired)
+        pairs = f"pairs by {self.pair_by}" if paired else "runs, taken as independent"
+        head = f"{self.metric} was compared by {self.group}, over {pairs}."
+        text = paragraph(head, values, differences, "", self.better, simultaneous)
         means = self._means_of_pairs() if self.pair_by is not None else []
         return " ".join([text, *means, *(f"{note[:1].upper()}{note[1:]}." for note in self.notes)])
 

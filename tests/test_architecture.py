@@ -19,6 +19,7 @@ LAYERS = (
         "seeds",
         "statistics",
         "estimates",
+        "simultaneous",
         "progress",
         "workers",
     ),

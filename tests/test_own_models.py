@@ -44,7 +44,8 @@ def test_a_comparison_says_what_its_interval_covers():
     assert (back.mean, back.low, back.high) == pytest.approx((-difference.mean, -difference.high, -difference.low))
     report = result.report()
     assert f"[{difference.low:+.4g}, {difference.high:+.4g}]" in report and "(6 runs of 3 searches)" in report
-    assert "Welch's t, the mean of each search is one value; n = 3 searches" in report and "6 steps" in report
+    assert "Welch's t, the mean of each search is one value; p " in report and "; n = 3 searches" in report
+    assert "6 steps" in report and "More is better" in report
     once = compare({"GELU": "gelu", "learned": found}, seeds=2)
     assert once.difference("learned", "GELU").covers == "seeds, of one search"
     assert compare(seeds=2).difference("ReLU", "GELU").covers == "seeds"

@@ -4,11 +4,13 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
+from scipy import stats
 
 import lab
 from lab import estimates
 from lab.differences import difference_of, interval_of
 from lab.errors import ArgumentError, LabError
+from lab.simultaneous import against
 
 COLUMNS = {"group": "act", "seed": "seed", "metric": "bits"}
 BITS = {"relu": [3.31, 3.28, 3.30], "mine": [3.21, 3.24, 3.22]}
@@ -164,6 +166,60 @@ def test_the_report_says_how_the_interval_is_made():
     assert interval_of({"a": [np.arange(3.0), np.arange(3.0)], "b": [np.arange(3.0)]}).startswith("Welch's t, the mean")
     several = [np.arange(3.0), np.arange(3.0) + 1]
     assert interval_of({"a": several, "b": several}).startswith("Student's t, one variance for both groups, the mean")
+
+
+@pytest.mark.parametrize("size", [2, 3, 7])
+def test_intervals_and_p_values_are_those_of_scipy(size):
+    rng = np.random.default_rng(size)
+    one, other = rng.normal(1, 1, size).round(6), rng.normal(0, 3, size).round(6)
+    frame = table({"relu": list(other), "mine": list(one)})
+    paired = compared(frame, pair_by="seed").difference("mine")
+    wanted = stats.ttest_rel(one, other)
+    assert (paired.low, paired.high) == pytest.approx(tuple(wanted.confidence_interval(0.95)), abs=1e-10)
+    assert paired.p == pytest.approx(wanted.pvalue, abs=1e-10)
+    found, wanted = compared(frame).difference("mine"), stats.ttest_ind(one, other, equal_var=size < estimates.FEW)
+    assert (found.low, found.high) == pytest.approx(tuple(wanted.confidence_interval(0.95)), abs=1e-10)
+    assert found.p == pytest.approx(wanted.pvalue, abs=1e-10)
+
+
+def test_simultaneous_intervals_are_dunnetts_where_variances_are_alike():
+    rng = np.random.default_rng(0)
+    groups = {name: rng.normal(shift, 1, size) for name, shift, size in (("a", 0, 6), ("b", 1, 6), ("c", 2, 8))}
+    result = compared(table({name: list(values) for name, values in groups.items()}), better="higher")
+    wanted = stats.dunnett(groups["b"], groups["c"], control=groups["a"], rng=np.random.default_rng(0))
+    ends = wanted.confidence_interval(0.95)
+    found = against(groups, "a")
+    for number, name in enumerate("bc"):  # scipy integrates by random points, three digits
+        assert found[name].interval(0.95) == pytest.approx((ends.low[number], ends.high[number]), abs=2e-3)
+        assert found[name].p == pytest.approx(wanted.pvalue[number], abs=1e-3)
+    groups["a"] = groups["a"].round(6)
+    like = groups["a"][1:] + 1
+    alone, student = against({"a": groups["a"], "b": like}, "a")["b"], stats.ttest_ind(like, groups["a"])
+    assert (*alone.interval(0.95), alone.p) == pytest.approx(
+        (*student.confidence_interval(0.95), student.pvalue), abs=1e-10
+    )
+    report = result.report(simultaneous=True)
+    assert "hold simultaneously" in report and f"[{found['c'].interval(0.95)[0]:+.4g}" in report and "Dunnett" in report
+    assert "More is better: c is better than a; b is not told apart from a." in report
+
+
+def test_simultaneous_intervals_of_pairs_and_unlike_variances_are_wide_enough_for_their_number():
+    rng = np.random.default_rng(0)
+    groups = {name: list(rng.normal(0, spread, 8)) for name, spread in (("a", 1), ("b", 1), ("c", 50))}
+    for pair_by in (None, "seed"):
+        result = compared(table(groups), pair_by=pair_by)
+        report, wide = result.report(simultaneous=True), result.difference("c", level=0.975)
+        assert (
+            f"95 % confidence interval [{wide.low:+.4g}, {wide.high:+.4g}]" in report and "Bonferroni for 2" in report
+        )
+
+
+def test_what_is_better_is_said_or_not_known():
+    assert "was not said (better=)" in lab.Comparison.from_table(table(), **COLUMNS).report()
+    assert "Less is better: mine is better than relu." in compared(better="lower").report()
+    assert "More is better: mine is worse than relu." in compared(better="higher").report()
+    with pytest.raises(ArgumentError, match="better"):
+        compared(better="less")
 
 
 def test_every_run_is_drawn_the_baseline_first():

@@ -26,7 +26,8 @@ from lab.run import Run, complete
 from lab.spec import Learned, replace
 from lab.statistics import half_width
 from lab.store import Store
-from lab.tasks.named import HELP, table_named
+from lab.task_names import HELP
+from lab.tasks.named import table_named
 
 TASKS = ("fashion_mnist_sample as numbers", "a+b mod 27")
 

@@ -5,8 +5,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 
-import torch
-
 from lab.errors import ArgumentError, check_choice
 
 DEVICES = ("auto", "cpu", "cuda")
@@ -15,6 +13,8 @@ _GPU_MEMORY: ContextVar[int | None] = ContextVar("gpu_memory", default=None)
 
 def choose_device(device: str) -> str:
     """Where to train: "auto" is cuda where torch finds it, else cpu."""
+    import torch  # takes seconds, and names of devices need none
+
     if check_choice("device", device, DEVICES) == "cuda" and not torch.cuda.is_available():
         raise ArgumentError("device 'cuda' was asked for, but torch finds no CUDA device; use cpu or auto")
     return ("cuda" if torch.cuda.is_available() else "cpu") if device == "auto" else device
@@ -23,12 +23,16 @@ def choose_device(device: str) -> str:
 def device_name(device: str) -> str:
     """The device in words."""
     if device == "cuda":
+        import torch
+
         return torch.cuda.get_device_name()
     return f"CPU, {os.cpu_count()} cores"
 
 
 def gpu_memory() -> int:
     """Bytes of the GPU that jobs are planned for: this machine's, unless `planned_for_gpu` says otherwise."""
+    import torch
+
     planned = _GPU_MEMORY.get()
     return torch.cuda.get_device_properties(0).total_memory if planned is None else planned
 

@@ -19,15 +19,15 @@ from lab.run import MOST_SEEDS, MOST_WIDTH, Run
 from lab.scale import check_scale
 from lab.spec import EpisodeSpec, RunSpec, SearchSpec, TwoLossSpec, own_table
 from lab.spec.recipes import Steps
+from lab.task_names import HELP, STREAMS, TEXT_HELP, unknown_task
 from lab.tasks import Logic, Sraven, TableTask, Task, Text
-from lab.tasks.named import HELP, TEXT_HELP, table_named
+from lab.tasks.named import table_named
 from lab.tasks.text import text_named
 from lab.training.optimizers import RULES
 
 PARTS = ("mlp", "attention")  # where a non-linearity can be learned
 BOTH = "both"  # of them
 MOST_LAYERS = 1000
-STREAMS = ("Logic", "Sraven")  # tasks that are classes without a name
 NAMES = USUAL | {"phi": "mlp", "activation": "mlp", "data": "task", "n_seeds": "seeds"}  # here, by those elsewhere
 OF_MODELS = ("model", "replace", "functions")  # arguments of lab.compare
 Recipe = TypeVar("Recipe", bound=Steps)
@@ -72,15 +72,14 @@ def settings_of(task: Any, scale: str) -> Setting | TableTask:
         return own_table(task)
     if not isinstance(task, str):
         return task
-    if (name := task.capitalize()) in STREAMS:
-        raise ArgumentError(
-            f"unknown task {shown(task)}; give lab.tasks.{name}(), which lab.train takes, and lab.search does not"
-        )
+    if task.lower() in STREAMS:
+        said = f"give lab.tasks.{task.capitalize()}(), which lab.train takes, and lab.search does not"
+        raise ArgumentError(f"unknown task {shown(task)}; {said}")
     if text_named(task) is not None:
         return language(task, scale)
     table = table_named(task)
     if table is None:
-        raise ArgumentError(f"unknown task {shown(task)}; known: {', '.join(tasks.NAMES)}; {TEXT_HELP}; or {HELP}")
+        raise unknown_task(task)
     return table
 
 

@@ -23,7 +23,7 @@ LAYERS = (
         "progress",
         "workers",
     ),
-    ("data", "tasks", "spec", "kinds"),
+    ("data", "task_names", "tasks", "spec", "kinds"),
     ("models", "nonlinearity", "store"),
     ("resolve", "training", "probes"),
     ("jobs", "cluster", "engine"),

@@ -64,7 +64,7 @@ WRONG = {
     "figure chess": ("known: transformers/fig2, ", f"{len(entries())} in all", "`lab figures` lists all"),
     "figures chess": ("unknown paper 'chess'", "transformers, hypernetwork, simplicity"),
     "scorecard --json --markdown": ("--json and --markdown", "one of them"),
-    "figure transformers/fig2 --scale tiny": ("'tiny'", "smoke, laptop, paper, best"),
+    "figure transformers/fig2 --scale tiny": ("'tiny'", "smoke, laptop, overnight, paper, best"),
     "figure transformers/fig2 --scale best --seeds 2": ("seeds=2", "scale='laptop'"),
     "figure transformers/fig2 --scale best --force": ("force", "scale='laptop'"),
     f"{FIGURE} --device tpu": ("'tpu'", "auto, cpu, cuda"),

@@ -2,6 +2,7 @@
 
 import io
 import os
+import shutil
 import subprocess
 import sys
 from contextlib import redirect_stderr, redirect_stdout
@@ -10,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from lab.cli import COMMANDS, main
+from lab.places import RESULTS
 from tests.processes import ROOT
 
 LISTING = ("figures crossing", "data list")
@@ -77,6 +79,44 @@ def test_output_that_cannot_be_written_is_one_line():
     with Path("/dev/full").open("wb") as full:
         done = _run("--help", stdout=full)
     assert done.returncode == 1 and done.stderr.decode().count("\n") == 1 and b"No space left" in done.stderr
+
+
+TYPOS = (
+    *(
+        "figure transformers/fig99",
+        "figure transformers/fig5 --scale lapto",
+        "figure transformers/fig5 --tasks memorise",
+    ),
+    *("figure transformers/fig5 --device gpux", "figures transformer", "bundle transformers/fig99 a.zip"),
+    *("search memorise", "search memorize --scale lapto", "search memorize --device gpux", "sweep memorise"),
+    *("train-all --scale lapto", "scorecard --scale lapto", "scale --scale papper", "data fetch minst"),
+    *("finetune abc colla", "chess"),
+)
+
+
+def test_a_misspelt_word_waits_for_no_import():
+    """Of all in one process; torch alone takes seconds."""
+    code = (
+        "import sys; from lab.cli import main\n"
+        f"for words in {TYPOS}:\n"
+        "    try: main(words.split())\n"
+        "    except SystemExit as end: assert end.code == 2, words\n"
+        "    else: raise AssertionError(words)\n"
+        "    assert not {'torch', 'pandas'} & set(sys.modules), words\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr[-500:]
+
+
+def test_a_scorecard_is_judged_anew_where_a_table_has_changed(tmp_path, monkeypatch):
+    monkeypatch.setenv("LAB_CACHE", str(tmp_path / "cache"))
+    results = tmp_path / "results"
+    shutil.copytree(RESULTS / "activations" / "table1", results / "activations" / "table1")
+    first, again = (printed(f"scorecard --results {results}", "utf-8") for _ in range(2))
+    assert first == again and first[0] == 0 and len(list((tmp_path / "cache" / "scorecard").iterdir())) == 1
+    assert printed(f"scorecard --results {results} --json", "utf-8")[1] != first[1]
+    shutil.rmtree(results / "activations" / "table1")
+    assert printed(f"scorecard --results {results}", "utf-8")[0] == 1
 
 
 def _run(words, **streams):

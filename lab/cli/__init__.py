@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 import tyro
 
-from lab.cli.console import readable, reader_left
+from lab.cli.console import check_words, readable, reader_left
 from lab.cli.figures import Bundle, Figure, Figures, Gallery, Scorecard, Verify
 from lab.cli.new import New
 from lab.cli.shipped import Notebooks, Zoo
@@ -63,7 +63,9 @@ def _run(arguments: list[str] | None) -> int:
     union: Any = functools.reduce(operator.or_, kinds)
     marks = (tyro.conf.FlagCreatePairsOff, tyro.conf.DisallowNone)  # no --no-json, no "{None}" in the help
     try:
-        tyro.cli(union, prog="lab", description=_description(), args=arguments, config=marks).run()
+        command = tyro.cli(union, prog="lab", description=_description(), args=arguments, config=marks)
+        check_words(command)
+        command.run()
     except ArgumentError as error:
         return _failed(error, 2)
     except LabError as error:

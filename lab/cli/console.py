@@ -11,7 +11,9 @@ from typing import Annotated, Any
 
 import tyro
 
-from lab.errors import ArgumentError, LabError, check_path
+from lab.devices import DEVICES
+from lab.errors import ArgumentError, LabError, check_choice, check_path
+from lab.scale import COMMON
 
 ERRORS = "lab.plain"
 PLAIN = {  # in ASCII, what Unicode's own decompositions do not give
@@ -78,6 +80,16 @@ def default(text: str, **more: Any) -> Any:
 
 Device = Annotated[str, tyro.conf.arg(metavar="DEVICE", help="auto (a GPU if there is one), cpu or cuda.")]
 ScaleName = Annotated[str, tyro.conf.arg(metavar="SCALE")]
+
+
+def check_words(command: Any) -> None:
+    """Refuse a scale or a device that a command cannot take, before torch is imported, which takes seconds.
+
+    command: whose `scales` it takes; by default those that every figure has.
+    """
+    for name, known in (("scale", getattr(command, "scales", COMMON)), ("device", DEVICES)):
+        if (given := getattr(command, name, None)) is not None:
+            check_choice(name, given, known)
 
 
 def writable(out: Path) -> Path:

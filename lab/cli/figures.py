@@ -2,18 +2,25 @@
 
 from __future__ import annotations
 
+import gc
 import json
 import shutil
 import sys
+from contextlib import suppress
 from dataclasses import dataclass, replace
+from hashlib import sha256
+from importlib.metadata import version
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 import tyro
 
 from lab.cli.console import Device, ScaleName, default, writable
-from lab.errors import ArgumentError, LabError, check_choice, shortened
-from lab.scale import BEST
+from lab.errors import ArgumentError, LabError, check_choice, check_path, shortened
+from lab.files import put, read, user_folder
+from lab.places import PACKAGE, RESULTS
+from lab.scale import BEST, SCALES
+from lab.task_names import check_task_name
 
 if TYPE_CHECKING:
     from lab.papers.entry import Entry
@@ -30,10 +37,12 @@ class Figures:
 
     def run(self) -> None:
         """Print the list."""
-        from lab.catalogue.listing import in_words, listing
         from lab.catalogue.registry import papers
 
-        rows = listing(paper=check_choice("paper", self.paper, papers()) if self.paper else None)
+        paper = check_choice("paper", self.paper, papers()) if self.paper else None
+        from lab.catalogue.listing import in_words, listing  # after it: takes seconds
+
+        rows = listing(paper=paper)
         if self.json:
             print(json.dumps(rows, indent=1))
             return
@@ -46,6 +55,7 @@ class Figures:
 class Figure:
     """Make a figure: train what is missing, measure, draw, and write its files."""
 
+    scales: ClassVar = (*SCALES, BEST)
     name: Annotated[str, tyro.conf.Positional, tyro.conf.arg(metavar="NAME")]
     """The figure, e.g. transformers/fig5; `lab figures` lists them. Or a picture that the lab drew (a PNG or SVG): its
     figure is made again, at the picture's scale. Or a bundle (ZIP): its figure is drawn from its tables."""
@@ -76,10 +86,10 @@ class Figure:
                 raise ArgumentError(f"{self.name} says itself which figure it is, of which runs; give --out alone")
             return self._unpack() if kind == ".zip" else self._again()
         check_name(self.name)  # before what draws figures is imported, which takes seconds
+        tasks = [check_task_name(task.strip()) for task in self.tasks.split(",")] if self.tasks else None
         from lab.catalogue.build import chosen, figure, is_read
         from lab.store import Store
 
-        tasks = [task.strip() for task in self.tasks.split(",")] if self.tasks else None
         entry, scale = chosen(self.name, self.scale, tasks)
         out = writable(self.out or Path("out") / self.name / scale)
         # who names a scale wants it trained; of the best, what is shipped is drawn, as in Python and in notebooks
@@ -140,6 +150,7 @@ def _write(made: Any, folder: Path) -> None:
 class Bundle:
     """Write a figure as one file to send around, with its tables and runs."""
 
+    scales: ClassVar = (*SCALES, BEST)
     name: Annotated[str, tyro.conf.Positional, tyro.conf.arg(metavar="NAME")]
     """The figure, e.g. transformers/fig5."""
     out: Annotated[Path, tyro.conf.Positional, tyro.conf.arg(metavar="OUT.zip")]
@@ -169,10 +180,10 @@ class Verify:
 
     def run(self) -> None:
         """Print a line for each."""
-        from lab.catalogue import bundle, verify
-
         if not self.files:
             raise ArgumentError("name the pictures and bundles to verify")
+        from lab.catalogue import bundle, verify
+
         wrong = 0
         for path in self.files:
             try:
@@ -189,6 +200,7 @@ class Verify:
 class Scorecard:
     """Print which claims of the papers hold in the results, with intervals."""
 
+    scales: ClassVar = tuple(SCALES)
     json: bool = False
     """Print JSON instead of text."""
     markdown: bool = False
@@ -200,18 +212,48 @@ class Scorecard:
 
     def run(self) -> None:
         """Print it."""
-        from lab.catalogue import scorecard
-        from lab.places import RESULTS
-
         if self.json and self.markdown:
             raise ArgumentError("--json and --markdown: give one of them")
-        card = scorecard.score(self.scale, self.results or RESULTS)
+        results = check_path("results", self.results or RESULTS)
+        from lab.data import cache
+
+        state, page = _state(results), cache.folder() / "scorecard" / sha256(repr(self).encode()).hexdigest()
+        of, _, text = (read(page) or b"").decode(errors="replace").partition("\n")
+        if of != state:  # where nothing has changed since the last call, seconds are saved
+            text = self._page(results)
+            with suppress(OSError):  # a full or read-only disk
+                page.parent.mkdir(parents=True, exist_ok=True)
+                put(page, f"{state}\n{text}".encode())
+        print(text)
+
+    def _page(self, results: Path) -> str:
+        """What is printed."""
+        gc.disable()  # which takes a tenth of the time, and frees nothing worth it in these seconds
+        try:
+            return self._judged(results)
+        finally:
+            gc.enable()
+
+    def _judged(self, results: Path) -> str:
+        from lab.catalogue import scorecard  # takes seconds
+
+        card = scorecard.score(self.scale, results)
         if all(row["reason"] == scorecard.NOT_HERE for row in card["claims"]):
             scale = f" of scale {self.scale}" if self.scale else ""
-            said = f"no results{scale} in {shortened(str(self.results or RESULTS))}"
+            said = f"no results{scale} in {shortened(str(results))}"
             raise LabError(f"{said}; name a folder that `lab figure` wrote into, such as --results out")
         write = scorecard.as_json if self.json else scorecard.as_markdown if self.markdown else scorecard.as_text
-        print(write(card))
+        return write(card)
+
+
+def _state(results: Path) -> str:
+    """A digest of what a scorecard is made of: size and time of each table and each file of code, versions."""
+    digest = sha256(str([version(name) for name in ("numpy", "pandas", "scipy")]).encode())
+    for folder in filter(None, (PACKAGE, results, user_folder("LAB_PAPERS"))):
+        for path in sorted(folder.rglob("*")):
+            if path.suffix != ".pyc" and path.is_file():
+                digest.update(f"{path} {path.stat().st_size} {path.stat().st_mtime_ns}\n".encode(errors="replace"))
+    return digest.hexdigest()
 
 
 @dataclass(frozen=True)

@@ -4,14 +4,15 @@ import re
 import sys
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, ClassVar, Literal
 
 import tyro
 
 from lab.cli.console import Device, ScaleName, default, writable
-from lab.errors import ArgumentError, LabError
+from lab.errors import ArgumentError, LabError, check_choice
 from lab.files import put
-from lab.scale import SCALES, check_scale
+from lab.scale import SCALES
+from lab.task_names import check_task_name
 
 TASK = (
     "An algorithmic task: memorize, addmod, add, addreversed, mano, haystack, copy or parentheses; a text: shakespeare"
@@ -43,6 +44,7 @@ class Search:
 
     def run(self) -> None:
         """Search, write the splines, and say how they are used."""
+        check_task_name(self.task)  # before torch is imported, which takes seconds
         from lab.api import search
         from lab.catalogue.zoo import publish
         from lab.nonlinearity.zoo import MINE, own_folder
@@ -75,6 +77,9 @@ class FineTune:
 
     def run(self) -> None:
         """Tune, print one line, and the table."""
+        from lab.data.sentence_sets import TASKS
+
+        check_choice("task", self.task, TASKS)  # before torch is imported, which takes seconds
         from lab.finetuning import finetune
 
         out = None if self.out is None else writable(self.out)
@@ -112,6 +117,8 @@ class Sweep:
 
     def run(self) -> None:
         """Sweep and write."""
+        for task in self.tasks:
+            check_task_name(task)
         from lab.papers.transformers.sweep import sweep
 
         print(sweep(self.tasks, self.scale, self.device, writable(self.out), self.searches, self.batches, self.canon))
@@ -121,6 +128,7 @@ class Sweep:
 class TrainAll:
     """Train all figures of a scale, those that decide most claims a minute first."""
 
+    scales: ClassVar = tuple(SCALES)
     scale: ScaleName = "laptop"
     """smoke, laptop, overnight (some figures) or paper."""
     hours: float = 10.0
@@ -149,6 +157,7 @@ BEGIN, END = "<!-- table of lab scale -->", "<!-- end of table of lab scale -->"
 class Scale:
     """Estimate the cost of every figure at a scale, on 1 to 64 workers."""
 
+    scales: ClassVar = tuple(SCALES)
     scale: Annotated[str, tyro.conf.arg(metavar="SCALE")] = "paper"
     """smoke, laptop, overnight or paper."""
     write: Annotated[Path | None, default("print the table")] = None
@@ -156,7 +165,6 @@ class Scale:
 
     def run(self) -> None:
         """Print it, or write it."""
-        check_scale(self.scale, SCALES)  # before step times are read, which takes half a minute
         from lab.catalogue.scale_plan import recorded, rows, text
 
         page = None

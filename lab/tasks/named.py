@@ -4,16 +4,11 @@ import re
 
 from lab.data import datasets
 from lab.errors import LONGEST, ArgumentError, check_type, shortened
+from lab.task_names import AS_NUMBERS, TASK_TITLES
 from lab.tasks.images import Images
 from lab.tasks.operation import GROUPS, MOST, Operation
 from lab.tasks.table import TableTask, Tabular
 
-AS_NUMBERS = " as numbers"
-HELP = "a table: an operation ('a+b mod 27'), images ('mnist_sample', also ' as numbers')"
-HELP += " or a data set ('bank-marketing'); `lab data` lists them"
-TEXT_HELP = "a text ('shakespeare')"
-# The paper's spelling, in the order of its matrices.
-TASK_TITLES = {t.lower(): t for t in "Memorize AddMod Add AddReversed Mano Haystack Copy Parentheses".split()}
 TEXT_TITLES = {  # of texts, by the name of their data set
     "shakespeare": "Shakespeare",
     "moby_dick": "Moby-Dick",

@@ -3,7 +3,7 @@
 import numpy as np
 import pandas as pd
 
-from lab.tasks.named import TASK_TITLES
+from lab.task_names import TASK_TITLES
 
 TASKS = list(TASK_TITLES)
 METHODS = ["baseline", "ours MLP", "ours MLP + attention"]

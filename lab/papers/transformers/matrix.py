@@ -20,7 +20,8 @@ from lab.papers.tables import alive
 from lab.papers.transformers.settings import BASELINE, MLP, printed
 from lab.plots.caption import counted, true_minus
 from lab.statistics import half_width
-from lab.tasks.named import TASK_TITLES, learned
+from lab.task_names import TASK_TITLES
+from lab.tasks.named import learned
 
 PAPER_SOURCE = "transformers paper, Figure 5 (printed as text; 6 seeds, no interval)"
 # Rows: architecture optimized for. Columns: trained and tested on. Both in the order of TASK_TITLES.

@@ -5,7 +5,7 @@ import pandas as pd
 
 from lab.catalogue.registry import entry
 from lab.papers.transformers.settings import FROM_GELU, PAPER_TEXTS, printed
-from lab.tasks.named import TASK_TITLES
+from lab.task_names import TASK_TITLES
 from tests.papers.tables import METHODS
 
 NAMES = [f"transformers/fig{number}" for number in (2, 3, 4, 5, 6, 10, 11, 12)]

@@ -10,8 +10,8 @@ from scipy import stats
 from lab.errors import LabError
 from lab.papers.transformers.matrix import PAPER, best, clear, compare, delta, square
 from lab.statistics import half_width, over_seeds
+from lab.task_names import TASK_TITLES
 from lab.tasks import NAMES
-from lab.tasks.named import TASK_TITLES
 from tests.papers import tables
 
 

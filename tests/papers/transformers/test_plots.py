@@ -12,7 +12,8 @@ from lab.papers.transformers.matrix import PAPER, compare, delta, square
 from lab.plots import functions as shapes
 from lab.plots.caption import EDGE, GLYPH, captioned, reading, signed, true_minus, wrap
 from lab.plots.style import DIVERGING, METHOD_COLOURS, METHOD_SYMBOLS, faded
-from lab.tasks.named import TASK_TITLES, task_title
+from lab.task_names import TASK_TITLES
+from lab.tasks.named import task_title
 from tests.papers import tables
 
 DIED = {("add", "baseline", 1), ("add", "baseline", 2), ("mano", "ours MLP", 0)}

@@ -12,7 +12,18 @@ from lab.plots import go
 from lab.plots.caption import interval_note, set_reading, true_minus
 from lab.plots.lines import band, line, method_line, percent_whiskers, points
 from lab.plots.panels import colour_axis, grid, name_axes, place, place_bars
-from lab.plots.style import GREY, METHOD_SYMBOLS, SEQUENCE, SIZE, TEMPLATE, colour, faded, method_title, methods_of
+from lab.plots.style import (
+    BLUE,
+    GREY,
+    METHOD_SYMBOLS,
+    SEQUENCE,
+    SIZE,
+    TEMPLATE,
+    colour,
+    faded,
+    method_title,
+    methods_of,
+)
 from lab.statistics import over_seeds
 
 NAMES = {"tsne": "t-SNE", "umap": "UMAP", "pca": "PCA"}
@@ -61,23 +72,32 @@ def maps(table: pd.DataFrame, height: int = 165) -> go.Figure:
     return figure
 
 
-def layers(table: pd.DataFrame, height: int = 125) -> go.Figure:
-    """All layers of one method, however many: a panel each, four a row, once for each colouring. table: as `maps`."""
-    depths = sorted(table["layer"].unique())
-    columns = max(count for count in (1, 2, 3, 4) if len(depths) % count == 0)  # a colouring begins a row
-    colourings = list(table["colouring"].unique())
-    panels = [(table["method"].iloc[0], layer, colouring) for colouring in colourings for layer in depths]
-    titles = [f"layer {layer + 1}" for _, layer, _ in panels]
-    figure = _drawn(table, panels, titles, columns, height, gap=34)
-    for number, (_, _, colouring) in enumerate(panels[::columns], 1):
-        figure.update_yaxes(title_text=f"by {colouring}", row=number, col=1)
+def layers(table: pd.DataFrame, height: int = 190) -> go.Figure:
+    """Of one method the maps of its last layer, a panel a colouring; below, how far neighbours are alike on the map of
+    every layer, and by chance. table: as of `maps`."""
+    depths, colourings = sorted(table["layer"].unique()), list(table["colouring"].unique())
+    panels = [(table["method"].iloc[0], depths[-1], colouring) for colouring in colourings]
+    titles = [f"layer {depths[-1] + 1}, by {colouring}" for colouring in colourings]
+    labelled = [bool(_labels(_of(table, colouring=colouring))) for colouring in colourings]
+    heads = {True: "every layer: neighbours with its label (%)", False: "every layer: correlation with neighbours"}
+    titles += [heads[one] for one in labelled]
+    figure = _drawn(table, panels, titles, len(panels), height, gap=74)
+    for column, (colouring, share) in enumerate(zip(colourings, labelled, strict=True), 1):
+        alike = [neighbours(_of(table, layer=layer, colouring=colouring)) for layer in depths]
+        values, chance = (100 if share else 1) * np.array(alike).T
+        x, at = [layer + 1 for layer in depths], (2, column)
+        line(figure, x, values, BLUE, at, 2.2, mode="lines+markers", name=f"by {colouring}", showlegend=False)
+        line(figure, x, chance, GREY, at, 1.4, "dash", name="by chance", showlegend=column == 1)
+        look: dict[str, Any] = {"showticklabels": True, "ticks": "outside", "showgrid": True, "mirror": False}
+        figure.update_yaxes(range=FULL if share else (-0.3, 1), row=2, col=column, **look)
+        figure.update_xaxes(title={"text": "layer", "standoff": 4}, tickvals=x, row=2, col=column, **look)
     return figure
 
 
 def _drawn(
     table: pd.DataFrame, panels: list[tuple], titles: list[str], columns: int, height: int, gap: int
 ) -> go.Figure:
-    """A panel for each (method, layer, colouring)."""
+    """A panel for each (method, layer, colouring). titles: of these panels, and of empty ones below them."""
     shown = looks(table)
     named: set[str] = set()
     names: dict[tuple[str, str], list[str]] = {mark: [] for mark in shown.values()}

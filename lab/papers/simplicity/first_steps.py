@@ -160,7 +160,7 @@ def fig13(table: pd.DataFrame) -> go.Figure:
         part = table[table[other] == common[other]]
         part = part.assign(x=100 * part[name] if name == "fraction" else part[name])
         for method in METHODS:
-            _draw(figure, part[part["method"] == method], method, top, (1, column))
+            draw_steps(figure, part[part["method"] == method], method, top, (1, column))
         figure.update_xaxes(tickvals=sorted(part["x"].unique()), row=1, col=column)
     below = table["step"].notna() & (table["accuracy"] < FLOOR)
     symbol = METHOD_SYMBOLS[next(iter(table.loc[below, "method"]), RELU)]
@@ -185,8 +185,9 @@ def fig13(table: pd.DataFrame) -> go.Figure:
     return figure
 
 
-def _draw(figure: go.Figure, rows: pd.DataFrame, method: str, top: float, at: tuple[int, int]) -> None:
-    """The runs of one method in a panel, their mean, and above the last step (`top`) those that never get there."""
+def draw_steps(figure: go.Figure, rows: pd.DataFrame, method: str, top: float, at: tuple[int, int]) -> None:
+    """The runs of one method in a panel, their mean, and above the last step (`top`) those that never get there. rows:
+    x, step (NaN: never), accuracy (at the end)."""
     ink = colour(method)
     look: dict[str, Any] = {"legendgroup": method, "hovertemplate": "%{x}: step %{y:,.0f}"}
     mean = rows.groupby("x")["step"].agg(lambda steps: steps.mean(skipna=False))

@@ -14,18 +14,18 @@ import pandas as pd
 from lab.estimates import Estimate, apart, correlation
 from lab.papers.claims import Claim, Verdict, all_of, any_of, on_every_reading
 from lab.papers.entry import Entry, Planned
-from lab.papers.runs import POINTS, gains_on_rows, per_seed
+from lab.papers.runs import POINTS, compare_one, gains_on_rows, per_seed
 from lab.papers.simplicity.images.accuracy import DEEPEST, accuracies, falls_short, images_tested, plus_minus
 from lab.papers.simplicity.images.settings import DEPTHS, REGRESSION, RELU, SEEDS, SETS, TITLES, images, present
 from lab.papers.simplicity.interpolations import origin, with_depth
 from lab.papers.tables import alive
 from lab.plots import go
 from lab.plots.caption import set_reading, signed
-from lab.plots.lines import line, points, whiskers
+from lab.plots.lines import points, whiskers
 from lab.plots.panels import BOTTOM, colour_bar, grid, place
-from lab.plots.style import BLACK, DIVERGING, GREY, METHOD_SYMBOLS, SEQUENCE, SIZE
+from lab.plots.style import DIVERGING, GREY, SEQUENCE, SIZE, faded
 from lab.spec import EpisodeSpec, Learned, Part, replace
-from lab.statistics import INTERVAL, half_width
+from lab.statistics import INTERVAL, LEVEL, half_width
 
 DEEP = 4  # hidden layers
 ALL = "all"  # the function that is learned on all sets
@@ -259,43 +259,54 @@ def table4(table: pd.DataFrame) -> go.Figure:
 
 
 def fig19(table: pd.DataFrame) -> go.Figure:
-    """A panel a pair of sets. table: source, target, layers, seed, accuracy (0 to 1), diverged."""
-    known = alive(table)
-    percent = (100 * known["accuracy"]).groupby([known["source"], known["layers"], known["target"]], sort=False)
-    cells = percent.mean().unstack("target")
-    halves = percent.agg(lambda runs: half_width(runs.to_numpy())).unstack("target")
+    """A panel a pair of sets: what functions gain over ReLU on either, by number of hidden layers. table: source,
+    target, layers, seed, accuracy (0 to 1), diverged."""
+    gains = _gains_by_model(table)
+    cells = gains["mean"].unstack("target")
     pairs = list(combinations([name for name in SETS if name in cells], 2))
     columns = min(2, len(pairs))
-    figure = grid([""] * len(pairs), columns, 270, gap=64, top=84)
+    figure = grid([""] * len(pairs), columns, 290, gap=64, top=60)
     for number, (one, other) in enumerate(pairs):
         at, both = place(number, columns), cells[[one, other]].dropna()
         sides = _label_sides(both)
         for index, (source, rows) in enumerate(both.groupby("source", sort=False)):
-            error_x, error_y = (whiskers(halves.loc[rows.index, name], 2, 0.8) for name in (one, other))
+            halves = (gains["half"].unstack("target").loc[rows.index, name] for name in (one, other))
+            ink = SEQUENCE[index]
+            error_x, error_y = (whiskers(half, 0, 1) | {"color": faded(ink, 0.5)} for half in halves)
             look: dict[str, Any] = {"name": NAMES[source], "legendgroup": source, "showlegend": not number}
-            look |= {"error_x": error_x, "error_y": error_y, "mode": "markers+text", "textfont": {"size": SIZE - 2}}
+            look |= {"error_x": error_x, "error_y": error_y, "mode": "markers+text", "textfont": {"size": SIZE}}
             look |= {"text": rows.index.get_level_values("layers").astype(str)}
             look |= {"textposition": [sides[mark] for mark in rows.index]}
-            hover = f"{NAMES[source]}, %{{text}} hidden layers: %{{x:.1f}} %, %{{y:.1f}} %"
-            ink, symbol = (GREY, METHOD_SYMBOLS[RELU]) if source == RELU else (SEQUENCE[index - 1], "square")
-            points(figure, rows[one], rows[other], ink, at, 9, symbol, hovertemplate=hover, **look)
-        learned = both[both.index.get_level_values("source") != RELU]
-        if len(learned) > 1 and np.ptp(learned[one]) > 0:
-            slope, start = np.polyfit(learned[one], learned[other], 1)
-            ends = np.array([learned[one].min(), learned[one].max()])
-            look = {"name": "best line for learned functions", "legendgroup": "line", "showlegend": not number}
-            line(figure, ends, start + slope * ends, BLACK, at, 1, "dot", hoverinfo="skip", **look)
-        figure.update_xaxes(title_text=f"{TITLES[one]}: accuracy (%)", row=at[0], col=at[1])
-        figure.update_yaxes(title_text=f"{TITLES[other]}: accuracy (%)", row=at[0], col=at[1])
+            hover = f"{NAMES[source]}, %{{text}} hidden layers: %{{x:+.1f}} and %{{y:+.1f}} points"
+            points(figure, rows[one], rows[other], ink, at, 10, "square", hovertemplate=hover, **look)
+        for add in (figure.add_hline, figure.add_vline):
+            add(0, line={"color": GREY, "width": 1.4}, row=at[0], col=at[1])
+        corner = {"x": 0, "y": 0, "xanchor": "right", "yanchor": "top", "showarrow": False}
+        figure.add_annotation(text="ReLU", font={"size": SIZE, "color": GREY}, row=at[0], col=at[1], **corner)
+        figure.update_xaxes(title_text=f"{TITLES[one]}: gain over ReLU (points)", row=at[0], col=at[1])
+        figure.update_yaxes(title_text=f"{TITLES[other]}: gain (points)", row=at[0], col=at[1])
     divergences = int(table["diverged"].astype(bool).sum())
     set_reading(
         figure,
-        "Beside a mark: the number of hidden layers. Means over seeds;"
-        + (f" whiskers: {INTERVAL};" if known["seed"].nunique() > 1 else "")
-        + " the axes do not begin at 0.",
+        "Beside a mark: the number of hidden layers. Upper right: better than ReLU on both sets. Means over seeds"
+        + (f"; lines: {INTERVAL}, of ours and of ReLU's." if gains["half"].notna().any() else "."),
         f"{divergences} runs diverged and are left out." if divergences else "",
     )
     return figure
+
+
+def _gains_by_model(table: pd.DataFrame) -> pd.DataFrame:
+    """Of each learned function, number of layers and set: the gain over ReLU in points, and half its interval."""
+    known, found = alive(table), {}
+    for (source, layers, target), runs in known[known["source"] != RELU].groupby(["source", "layers", "target"]):
+        like = known[(known["layers"] == layers) & (known["target"] == target) & (known["source"] == RELU)]
+        if len(like):
+            gap = compare_one({"ours": 100 * runs["accuracy"], RELU: 100 * like["accuracy"]}, "ours", RELU)
+            low, high = gap.interval(LEVEL)
+            found[source, layers, target] = {"mean": gap.effect, "half": (high - low) / 2}
+    gains = pd.DataFrame(found, ["mean", "half"]).T.rename_axis(["source", "layers", "target"])
+    order = [source for source in known["source"].unique() if source != RELU]
+    return gains.reindex(order, level="source")
 
 
 def _label_sides(marks: pd.DataFrame) -> dict[tuple[str, int], str]:
@@ -304,7 +315,8 @@ def _label_sides(marks: pd.DataFrame) -> dict[tuple[str, int], str]:
     away = places[None] - places[:, None]  # from mark i to mark j
     on_the_right = (away[..., 0] > 0) & (np.abs(away) < CLOSE).all(2)
     return {
-        mark: f"top {'left' if close.any() else 'right'}" for mark, close in zip(marks.index, on_the_right, strict=True)
+        mark: "bottom left" if close.any() else "top right"
+        for mark, close in zip(marks.index, on_the_right, strict=True)
     }
 
 
@@ -343,9 +355,9 @@ ENTRIES = (
     Entry(
         "simplicity/fig19",
         "E.3",
-        "Accuracies on pairs of image sets",
-        "Test accuracy on one image set against that on another of networks that predict class ids as numbers; one mark"
-        " a function and number of hidden layers, mean over seeds",
+        "Gains on pairs of image sets",
+        "What learned functions gain in test accuracy on one image set against what they gain on another, of networks"
+        " that predict class ids as numbers; one mark a function and number of hidden layers",
         "improvements often correlate across sets",
         plan=lambda scale, seeds: _plan(scale, seeds, present(scale), DEPTHS[scale]),
         plot=fig19,

@@ -54,8 +54,8 @@ class Grokking:
         return [RunSpec(self.task, model, self.recipe, seed, ("test", "train")) for seed in range(seeds)]
 
 
-def grokking(scale: str = "laptop", task: Operation = ADDITION) -> Grokking:
-    """An operation, its models and its search.
+def grokking(scale: str = "laptop", task: Operation = ADDITION, size: float = 1.0) -> Grokking:
+    """An operation, its models and its search. size: of the initial weights, as a multiple of torch's.
 
     The search holds out a part of what is not the test split, and decides between its restarts on it; models are then
     trained on all of it but `_SPARE`, so that ReLU and learned functions get the same data.
@@ -63,7 +63,7 @@ def grokking(scale: str = "laptop", task: Operation = ADDITION) -> Grokking:
     >>> grokking("paper").recipe.rate, grokking("laptop").runs("ReLU", seeds=2)[1].seed
     (1.0, 1)
     """
-    model = Perceptron(width=256, scale=TORCH_SIZE)
+    model = Perceptron(width=256, scale=size * TORCH_SIZE)
     recipe = ConstantRate(steps=60_000, rate=1.0, batch=4_096, keep="last", every=100)
     narrow, inner = replace(model, width=64), ConstantRate(4_500, 1.0, batch=4_096)
     retrain = replace(recipe, steps=10_000, keep="best")

@@ -15,8 +15,8 @@ from lab.papers.simplicity.settings import RELU
 from lab.papers.simplicity.shortcut import measures
 from lab.papers.simplicity.shortcut.measures import ALONE, CIFAR, FOR, METHODS, SHIPPED, SVHN, ends, origin, planned
 from lab.plots import go
-from lab.plots.caption import set_reading, true_minus
-from lab.plots.lines import Panel, line, points
+from lab.plots.caption import set_reading, signed, true_minus
+from lab.plots.lines import Panel, line, points, whiskers
 from lab.plots.panels import grid
 from lab.plots.style import BLACK, GREY, METHOD_SYMBOLS, SIZE, colour, faded
 from lab.plots.words import diverged_runs, effect
@@ -116,35 +116,58 @@ def fig9(table: pd.DataFrame, functions: pd.DataFrame) -> go.Figure:
 
 
 def fig25(table: pd.DataFrame, functions: pd.DataFrame) -> go.Figure:
-    """Left: without, right: with spectral normalization. Top: accuracy over training; bottom: the learned functions.
+    """Left: without, right: with spectral normalization. Top: accuracy over training; bottom: how much each function
+    steers.
 
     Arguments: as of `fig9`; the table has also runs that were trained on one tile.
     """
     names = names_of(table["task"].iloc[0])
-    heads = ["no normalization", "spectral normalization", "learned functions", "learned functions"]
-    figure = grid(heads, 2, height=210, gap=82, top=112, horizontal=62)
+    heads = ["no normalization", "spectral normalization", "towards its tile", "towards its tile"]
+    figure = grid(heads, 2, height=190, gap=88, top=112, left=150, horizontal=40)
     for column, spectral in enumerate((False, True), 1):
         rows = table[table["spectral"].astype(bool) == spectral]
         _draw_ways(figure, rows, (1, column), names, legend=column == 1)
         for tile in TILES:
             _draw_bound(figure, rows, tile, (1, column), names, legend=column == 1)
-        chosen = functions[functions["chosen"].astype(bool) & (functions["spectral"].astype(bool) == spectral)]
-        words = []
         for tile, method in FOR.items():
-            curve = chosen[chosen["method"] == method]
-            _draw_function(figure, curve, method, (2, column))
-            if r := _relu_correlation(curve):
-                words.append(f"{names[tile]} {r}")
-        _inside(figure, "<br>".join(["r with ReLU:", *words]) if words else "", (2, column))
-    _name_axes(figure, names)
+            _draw_steering(figure, measures.steering(rows, tile), method, (2, column))
+        figure.add_vline(x=0, line={"color": GREY, "width": 1.4}, row=2, col=column)
+    labels = [f"learned for {names[tile]}" for tile in TILES]
+    for column, spectral in enumerate((False, True), 1):
+        chosen = functions[functions["chosen"].astype(bool) & (functions["spectral"].astype(bool) == spectral)]
+        curves = [chosen[chosen["method"] == method] for method in FOR.values()]
+        likeness = [f"r = {r} with ReLU" if (r := _relu_correlation(curve)) else "" for curve in curves]
+        for method, words in zip(FOR.values(), likeness, strict=True):
+            corner = {"x": 1, "xref": "x domain", "xanchor": "right", "y": method, "yshift": -16, "showarrow": False}
+            figure.add_annotation(text=words, font={"size": SIZE - 2}, row=2, col=column, **corner)
+    order = {"categoryorder": "array", "categoryarray": list(FOR.values())[::-1], "range": (-0.6, 1.6)}
+    ticks = {"tickvals": list(FOR.values()), "ticktext": labels, "ticks": "", "showgrid": False}
+    figure.update_yaxes(type="category", row=2, **order, **ticks)
+    figure.update_yaxes(showticklabels=False, row=2, col=2)
+    figure.update_xaxes(title_text=f"accuracy on {names['easy']} (%)", title_font_size=SIZE, row=1)
+    figure.update_yaxes(title_text=f"accuracy on {names['hard']} (%)", row=1, col=1)
+    figure.update_xaxes(title_text="more than ReLU (points)", row=2, matches="x3")
+    figure.update_yaxes(row=1, matches="y")
     set_reading(
         figure,
         _LINES,
         "Straight lines: ReLU networks that were trained where only this tile tells the label, with early stopping;"
-        " mean over seeds.",
+        f" mean over seeds. Bottom: by how many points a function prefers its tile more than ReLU does; {INTERVAL};"
+        " r: correlation of its values with ReLU's.",
         _diverged(table, names),
     )
     return figure
+
+
+def _draw_steering(figure: go.Figure, by_seed: pd.Series, method: str, at: Panel) -> None:
+    values = by_seed.dropna().to_numpy(float)
+    if not len(values):
+        return
+    half, ink = half_width(values), colour(method)
+    bar = None if np.isnan(half) else whiskers([half], 5, 1.8) | {"color": ink}
+    look: dict[str, Any] = {"name": f"{method}, steering", "legendgroup": method, "showlegend": False, "error_x": bar}
+    look |= {"mode": "markers+text", "text": [signed(values.mean())], "textposition": "top center"}
+    points(figure, [values.mean()], [method], ink, at, 10, METHOD_SYMBOLS[method], hovertemplate="%{x:+.1f}", **look)
 
 
 def _draw_ends(figure: go.Figure, table: pd.DataFrame, at: Panel) -> None:

@@ -110,14 +110,14 @@ def together(
     """
     number, sized, factor = len(differences), *scaled(values)
     if not paired and all(len(runs) == 1 for runs in sized.values()):
-        found = against({name: runs[0] for name, runs in sized.items()}, control)
-        if any("Dunnett" in one.covers for one in found.values()):
-            ends = {name: one.interval(level) for name, one in found.items()}
+        all_at_once = against({name: runs[0] for name, runs in sized.items()}, control)
+        if any("Dunnett" in one.covers for one in all_at_once.values()):
+            ends = {name: one.interval(level) for name, one in all_at_once.items()}
             return {
                 name: (one, kind)
                 if np.isnan(one.low)
                 else (
-                    replace(one, low=ends[name][0] / factor, high=ends[name][1] / factor, p=p_value(found[name])),
+                    replace(one, low=ends[name][0] / factor, high=ends[name][1] / factor, p=p_value(all_at_once[name])),
                     "Dunnett's test, one variance for all groups",
                 )
                 for name, (one, kind) in differences.items()

@@ -35,6 +35,20 @@ class KeywordError(ArgumentError, TypeError):
     """There is no argument of that name: what Python calls a TypeError."""
 
 
+class Broken(AssertionError):
+    """A law of `lab.check` does not hold: what was measured."""
+
+
+class NotAsked(Exception):
+    """A law of `lab.check` does not apply: why."""
+
+
+def demand(holds: object, said: str) -> None:
+    """Raise `Broken` where something does not hold."""
+    if not holds:
+        raise Broken(said)
+
+
 def shown(value: object) -> str:
     """A value as messages say it: on one line, cut where it is long; of an array its shape.
 

@@ -12,16 +12,10 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from lab.errors import Broken, NotAsked, demand
+
 SHAPE = (6, 5)  # of inputs: 30 numbers, so that orders and largest values are noticed
 STEP, TINY = 1e-5, 1e-6  # of differences in float64: to look for kinks, and at one
-
-
-class Broken(AssertionError):
-    """A law does not hold: what was measured."""
-
-
-class NotAsked(Exception):
-    """A law does not apply: why."""
 
 
 @dataclass(frozen=True)
@@ -118,12 +112,6 @@ def agree(first: Tensor, second: Tensor, what: str, within: float | None = None)
     if not same.all():
         at = int((~same).nonzero()[0])
         raise Broken(f"{what}: {float(a[at]):.6g} and {float(b[at]):.6g}")
-
-
-def demand(holds: Any, said: str) -> None:
-    """Raise `Broken` where something does not hold."""
-    if not holds:
-        raise Broken(said)
 
 
 Test = Callable[[Case], str | None]

@@ -1,9 +1,10 @@
-"""The check of a non-linearity, of the lab or anyone's, against the laws that networks rely on: `lab.check`."""
+"""The check of a non-linearity or a task, of the lab or anyone's, against the laws that users rely on: `lab.check`."""
 
 from __future__ import annotations
 
 import contextlib
 import random
+import sys
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -16,8 +17,19 @@ from torch import Tensor, nn
 
 import lab.nonlinearity.laws
 import lab.nonlinearity.slope_laws  # noqa: F401  registers its laws, as the former
-from lab.errors import ArgumentError, check_choice, check_flag, check_type, check_whole, described, shortened, shown
-from lab.nonlinearity.case import LAWS, SHAPE, Broken, Case, NotAsked, Test
+from lab.errors import (
+    ArgumentError,
+    Broken,
+    NotAsked,
+    check_choice,
+    check_flag,
+    check_type,
+    check_whole,
+    described,
+    shortened,
+    shown,
+)
+from lab.nonlinearity.case import LAWS, SHAPE, Case
 from lab.nonlinearity.part import as_module
 
 if TYPE_CHECKING:
@@ -29,14 +41,14 @@ SLOW = ("compiles",)  # laws that are only asked for with slow=True
 
 @dataclass(frozen=True)
 class Law:
-    """A law: called with a function, it raises an AssertionError where it does not hold.
+    """A law: called with a function, or a task, it raises an AssertionError where it does not hold.
 
-    reason: why networks need it. expected: why it is known not to hold for a function; empty: it should hold.
+    reason: why it is needed. expected: why it is known not to hold for a function; empty: it should hold.
     """
 
     name: str
     reason: str
-    test: Test
+    test: Callable[[Any], str | None]
     expected: str = ""
 
     @property
@@ -46,13 +58,15 @@ class Law:
     def __call__(self, f: Callable[[Tensor], Tensor] | str, shape: Sequence[int] | None = None) -> None:
         """Raise an AssertionError where the law does not hold for a function, or, of an expected failure, where it
         does. f, shape: as for `lab.check`."""
+        if self.test not in _laws("task" if _is_task(f) else "function").values():
+            raise ArgumentError(f"{self.name} is no law of {described(f)}: give lab.check.laws(of='task') tasks alone")
         outcome = self.outcome(_case(f, shape))
         if outcome.is_failure:
             raise AssertionError(f"{self.name}: {outcome.detail}. {self.reason}")
         if outcome.is_needless:
             raise AssertionError(f"{self.name}: {outcome.said}")
 
-    def outcome(self, case: Case) -> Outcome:
+    def outcome(self, case: Any) -> Outcome:
         """What comes of it."""
         try:
             with _global_state_restored(), torch.enable_grad(), warnings.catch_warnings():
@@ -95,7 +109,7 @@ class Outcome:
 
 @dataclass(frozen=True, eq=False)
 class Checked:
-    """What `lab.check` gives: which laws hold for a function. name: of the function."""
+    """What `lab.check` gives: which laws hold for a function or a task. name: of it."""
 
     name: str
     outcomes: tuple[Outcome, ...]
@@ -134,11 +148,12 @@ class Checked:
 
 
 class Check:
-    """Whether a non-linearity, of the lab or anyone's, keeps the laws that networks rely on: see `lab.check(f)`."""
+    """Whether a non-linearity or a task, of the lab or anyone's, keeps the laws that its users rely on: see
+    `lab.check(f)`."""
 
     def __call__(
         self,
-        f: Callable[[Tensor], Tensor] | str,
+        f: Callable[[Tensor], Tensor] | Any,
         *,
         expected: Mapping[str, str] | None = None,
         shape: Sequence[int] | None = None,
@@ -153,10 +168,13 @@ class Check:
             numbers are between -4 and 4, or a little beyond the range that f has as `low` and `high`.
         slow: also ask for torch.compile.
 
+        Or check a task or a `lab.Data`: splits, leaks, targets, latents, seeds, shapes, constant columns, classes.
+
         Returns a `Checked`: `.table`, `.failures`, `.plot()`. It judges no value: a law says what must be the same.
         Times are beside `torch.nn.GELU`, without a unit.
 
-        Raises ArgumentError for what is no function of a tensor that keeps its shape, and for an unknown law.
+        Raises ArgumentError for what is no function of a tensor that keeps its shape and no task, and for an unknown
+        law.
 
         In pytest: `@pytest.mark.parametrize("law", lab.check.laws())` above `def test_mine(law): law(mine)`.
 
@@ -165,14 +183,17 @@ class Check:
         ['input stays']
         >>> lab.check(lambda x: x.sqrt()).table.set_index("law").loc["huge numbers", "detail"]
         'NaN at x = -100, -10000, -1e+10, -1e+20, -1e+30'
+        >>> X = torch.tensor([[0.0, 1.0], [0.5, 1.0], [1.0, 1.0]] * 20)
+        >>> lab.check(lab.Data.from_arrays(X, X[:, 0], name="repeated")).failures
+        ['splits are disjoint', 'no constant column', 'no column is the target']
         """
-        case = _case(f, shape)
-        return Checked(_name(case.given), tuple(law.outcome(case) for law in self.laws(expected, slow)))
+        case, of = _case(f, shape), "task" if _is_task(f) else "function"
+        return Checked(_name(case.given), tuple(law.outcome(case) for law in self.laws(expected, slow, of)))
 
-    def laws(self, expected: Mapping[str, str] | None = None, slow: bool = False) -> list[Law]:
+    def laws(self, expected: Mapping[str, str] | None = None, slow: bool = False, of: str = "function") -> list[Law]:
         """The laws, for pytest.mark.parametrize: each has a name and a reason, and is called with a function.
 
-        expected, slow: as for a check.
+        expected, slow: as for a check. of: "function", or "task": these are called with a task or a `lab.Data`.
 
         >>> import lab
         >>> law = lab.check.laws()[0]
@@ -180,21 +201,36 @@ class Check:
         ('the same at each call', 'Results must repeat: evaluation draws nothing.', None)
         """
         expected = check_type("expected", {} if expected is None else expected, Mapping, "laws and reasons")
+        known = _laws(check_choice("of", of, ("function", "task")))
         for name, reason in expected.items():
-            check_choice("law", name, LAWS)
+            check_choice("law", name, known)
             if not isinstance(reason, str) or not reason.strip():
                 raise ArgumentError(f"expected[{name!r}]={shown(reason)}: give the reason in words")
         check_flag("slow", slow)
-        asked = [name for name in LAWS if slow or name not in SLOW]
-        laws = [Law(name, " ".join((LAWS[name].__doc__ or "").split()), LAWS[name]) for name in asked]
+        asked = [name for name in known if slow or name not in SLOW]
+        laws = [Law(name, " ".join((known[name].__doc__ or "").split()), known[name]) for name in asked]
         return [replace(law, expected=expected.get(law.name, "")) for law in laws]
 
 
 check = Check()
 
 
-def _case(f: Any, shape: Sequence[int] | None) -> Case:
-    """The function with its inputs; ArgumentError where it does not take them, or gives something else."""
+def _is_task(f: Any) -> bool:
+    """Whether it is a task or a data set; their modules are not imported for a function."""
+    tasks = sys.modules.get("lab.tasks.task"), sys.modules.get("lab.data.data")
+    return not callable(f) and any(tasks) and isinstance(f, import_module("lab.tasks.laws").KINDS)
+
+
+def _laws(of: str) -> Mapping[str, Callable[[Any], str | None]]:
+    return LAWS if of == "function" else import_module("lab.tasks.laws").LAWS
+
+
+def _case(f: Any, shape: Sequence[int] | None) -> Any:
+    """The function with its inputs; ArgumentError where it does not take them, or gives something else. Or a task."""
+    if _is_task(f):
+        if shape is not None:
+            raise ArgumentError(f"shape={shown(shape)} is for a function; leave it out for a task")
+        return import_module("lab.tasks.laws").TaskCase(f)
     if isinstance(f, (str, type)) or not callable(f):
         f = as_module(f, "f")
     for name, tensor in [*f.named_parameters(), *f.named_buffers()] if isinstance(f, nn.Module) else []:
@@ -242,5 +278,7 @@ def _global_state_restored() -> Iterator[None]:
             torch.set_default_dtype(dtype)
 
 
-def _name(f: Callable) -> str:
+def _name(f: Any) -> str:
+    if _is_task(f):
+        return f.name
     return shown(f) if isinstance(f, nn.Module) else getattr(f, "__name__", type(f).__name__)

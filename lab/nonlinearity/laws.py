@@ -12,22 +12,8 @@ import torch
 from torch import Tensor, nn
 from torch._subclasses.fake_tensor import DataDependentOutputException, FakeTensorMode
 
-from lab.errors import ArgumentError
-from lab.nonlinearity.case import (
-    SHAPE,
-    Broken,
-    Case,
-    NotAsked,
-    agree,
-    any_shape,
-    demand,
-    ends,
-    keeps,
-    law,
-    shown_at,
-    state_of,
-    value,
-)
+from lab.errors import ArgumentError, Broken, NotAsked, demand
+from lab.nonlinearity.case import SHAPE, Case, agree, any_shape, ends, keeps, law, shown_at, state_of, value
 from lab.nonlinearity.functions import RANDOM, check_elementwise
 
 FAR = (30.0, 100.0, 1e3)  # where exp overflows in float32, and its logarithm would not

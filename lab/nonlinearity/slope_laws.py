@@ -7,22 +7,8 @@ import torch
 from torch import Tensor, nn
 from torch.autograd import gradcheck, gradgradcheck
 
-from lab.nonlinearity.case import (
-    STEP,
-    TINY,
-    Broken,
-    Case,
-    NotAsked,
-    agree,
-    demand,
-    ends,
-    law,
-    learnable,
-    shown_at,
-    sides,
-    slope,
-    value,
-)
+from lab.errors import Broken, NotAsked, demand
+from lab.nonlinearity.case import STEP, TINY, Case, agree, ends, law, learnable, shown_at, sides, slope, value
 
 KINKS = (-6, -3, -2, -1, -0.5, 0, 0.5, 1, 2, 3, 6)  # where functions of torch have theirs
 FAR = (7.9, 15.1, 40.3)  # beyond which no slope is compared

@@ -62,9 +62,11 @@ def _summary(table: pd.DataFrame) -> str:
     for method, rows in table.groupby("method", sort=False):
         means = rows.groupby("held_out")["r2_paper_ood"].mean()
         words.append(f"{method_title(method)} {percent(means[most])} ({percent(means[most] - means[least], '+')})")
+    lengths = table["length"].unique()
+    of = "mean over lengths" if len(lengths) > 1 else f"{lengths[0]} tokens"
     return (
-        f"R² in % on unseen combinations, {100 * most:.0f} % held out, mean over lengths (in brackets the change"
-        f" from {100 * least:.0f} % held out): {', '.join(words)}."
+        f"R² in % on unseen combinations, {100 * most:.0f} % held out, {of} (in brackets the change from"
+        f" {100 * least:.0f} % held out): {', '.join(words)}."
     )
 
 

@@ -120,9 +120,8 @@ def accuracy_gains(table: pd.DataFrame, by: str, base: str) -> dict[str, Estimat
 
 
 def perplexity_gains(table: pd.DataFrame, by: str, base: str) -> dict[str, Estimate]:
-    """Training perplexity of `base` minus that of each kind."""
-    known = groups(table, by, "perplexity")
-    return compare(known, {kind: (base, kind) for kind in known if kind != base and base in known}, COVERS)
+    """By how many percent the perplexity of each kind is below that of `base`."""
+    return {kind: change.negated() for kind, change in perplexity_changes(table, by, base).items()}
 
 
 def against(values: Mapping[str, list[float]], base: str) -> dict[str, Estimate]:

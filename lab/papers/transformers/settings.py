@@ -145,7 +145,8 @@ GUESSES = (
     " (4 layers, tied, Canon); Adam betas (0.92, 0.98) for ADDREVERSED and COPY. HAYSTACK has Canon layers, too, which"
     " the text has for many tasks: without them GELU answers with some value of the list. M = 3 for COPY,"
     " ADDREVERSED and MANO (or 8) is the cheaper of two readings. Batch 512; with 64, the other reading for COPY and"
-    " MANO, ALiBi does not learn to copy, and MANO stays at a constant answer",
+    " MANO, ALiBi does not learn to copy, and MANO stays at a constant answer at rates of .001 and more; at .0005 it"
+    " leaves it (docs/log.md)",
     "peak rate of the knots: 0.005, from a sweep at laptop scale (lab sweep --searches)",
     "size of the training data where it is not printed: 80,000 and 20,000 more for the search (COPY, PARENTHESES:"
     " 100,000 and 20,000)",

@@ -23,7 +23,7 @@ from lab.plots import go
 from lab.plots.caption import counted, set_reading, signed
 from lab.plots.functions import by_method
 from lab.plots.lines import points, whiskers
-from lab.plots.panels import grid, place
+from lab.plots.panels import grid
 from lab.plots.style import GREY, METHOD_SYMBOLS, colour, methods_of
 from lab.spec import Learned, Shaped, replace
 from lab.statistics import LEVEL
@@ -66,7 +66,7 @@ def summary_perplexity(table: pd.DataFrame) -> str:
     gains = [language.perplexity_gains(rows, "method", BASELINE) for _, rows in by_size(table)]
     words = over_sizes({method: gain.effect for method, gain in one.items()} for one in gains)
     title = task_title(table["task"].iloc[0])
-    return f"{title}, training perplexity of the baseline minus that of others: {words}.{_clear(gains, table)}"
+    return f"{title}, training perplexity below the baseline's, in %: {words}.{_clear(gains, table)}"
 
 
 def _clear(gains: Iterable[Mapping[str, Estimate]], table: pd.DataFrame) -> str:
@@ -151,20 +151,16 @@ def fig7(table: pd.DataFrame, functions: pd.DataFrame) -> go.Figure:
 
 
 def fig13(table: pd.DataFrame) -> go.Figure:
-    """One panel a method: training perplexity of the baseline minus its own, by size.
+    """How far training perplexity is below the baseline's, in percent, by size; methods beside each other.
 
     table: method, layers, width, seed, perplexity.
     """
-    methods = [method for method in methods_of(table) if method != BASELINE]
-    columns = min(2, len(methods))  # names of methods and of sizes are long
-    figure = grid(methods, columns, height=180, top=40, gap=84, horizontal=30, share_y=True)
-    for number, method in enumerate(methods):
-        rows, at = table[table["method"].isin((BASELINE, method))], place(number, columns)
-        _draw_gains(figure, rows, language.perplexity_gains, at, False)
-        figure.update_xaxes(title_text="layers × width", row=at[0], col=at[1])
-        if at[1] == 1:
-            figure.update_yaxes(title_text="perplexity below the baseline's", row=at[0], col=1)
-    figure.update_yaxes(matches="y")  # panels compare
+    figure = grid([""], 1, height=270, top=44)
+    _draw_gains(figure, table, language.perplexity_gains, (1, 1), True)
+    figure.update_xaxes(title_text="layers × width")
+    figure.update_yaxes(title_text="perplexity below the baseline's (%)")
+    for size in range(1, len(by_size(table))):
+        figure.add_vline(x=size - 0.5, line={"color": "#E4E4E4", "width": 1})
     unclear = "Where a whisker crosses 0, these seeds do not tell."
     set_reading(figure, f"Training perplexity; above 0 is better. {language.spread(table)}", unclear)
     return figure
@@ -187,8 +183,12 @@ def _draw_gains(figure: go.Figure, table: pd.DataFrame, gains: Callable, at: tup
 
 
 def _whiskers(gains: Iterable[Estimate]) -> dict:
-    ends = [gain.interval(LEVEL) for gain in gains]
-    return whiskers([(high - low) / 2 for low, high in ends], 3)
+    up, down = [], []
+    for gain in gains:
+        low, high = gain.interval(LEVEL)
+        up.append(high - gain.effect)
+        down.append(gain.effect - low)
+    return whiskers(up, 3) | {"symmetric": False, "arrayminus": down}
 
 
 def fig12(table: pd.DataFrame, functions: pd.DataFrame) -> go.Figure:

@@ -270,7 +270,8 @@ def fig8(table: pd.DataFrame) -> go.Figure:
                 low, high = change.interval(LEVEL)
                 spread = {"symmetric": False, "array": [high - change.effect], "arrayminus": [change.effect - low]}
                 look: dict[str, Any] = {"name": method, "showlegend": False, "text": [signed(change.effect)]}
-                look |= {"mode": "markers+text", "textposition": "top center", "textfont": {"size": SIZE - 1}}
+                side = "left" if change.effect < 0 else "right"  # away from the line of the baseline
+                look |= {"mode": "markers+text", "textposition": f"top {side}", "textfont": {"size": SIZE - 1}}
                 look |= {"error_x": {"width": 3, "thickness": 1.2} | spread, "symbol": METHOD_SYMBOLS[method]}
                 look["hovertemplate"] = f"{method}: %{{x:+.2f}} %"
                 points(figure, [change.effect], [y], colour(method), (row, column), 9, **look)

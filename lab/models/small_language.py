@@ -19,7 +19,8 @@ from torch.func import functional_call
 from lab.errors import ArgumentError, LabError, check_choice
 from lab.kinds import Sizes, build, check
 from lab.models.layers import at_positions
-from lab.nonlinearity.learnable import GEGLU, KANLinear, PReLU, ScaledGEGLU, ScaledGELU, Swish
+from lab.nonlinearity.kan import KANLayer
+from lab.nonlinearity.learnable import GEGLU, PReLU, ScaledGEGLU, ScaledGELU, Swish
 from lab.nonlinearity.spline import Spline
 from lab.nonlinearity.swap import swap
 from lab.seeds import stream
@@ -184,8 +185,8 @@ def _equip(model: GPTNeo | Roberta, spec: SmallLanguageModel, phi: nn.Module | N
     activation = Slot() if phi is not None else make[cast(str, spec.activation)](spec.hidden)
     for (first, up), (second, down) in model.feed_forward:
         if spec.activation == KAN:
-            setattr(first, up, KANLinear(spec.width, spec.hidden, spec.grid, spec.order))
-            setattr(second, down, KANLinear(spec.hidden, spec.width, spec.grid, spec.order))
+            setattr(first, up, KANLayer(spec.width, spec.hidden, spec.grid, spec.order))
+            setattr(second, down, KANLayer(spec.hidden, spec.width, spec.grid, spec.order))
         elif spec.activation in GATED:
             layer = nn.Linear(spec.width, 2 * spec.hidden)
             cast(Any, model.net)._init_weights(layer)
@@ -204,7 +205,7 @@ def learned(model: Stacked) -> list[dict[str, Tensor]]:
         activation = getattr(first, "act", None) or getattr(first, "intermediate_act_fn", None)
         parameters: dict[str, Tensor] = {}
         for name, module in (("", activation), ("up.", getattr(first, up)), ("down.", getattr(second, down))):
-            if isinstance(module, (PReLU, Swish, ScaledGELU, ScaledGEGLU, KANLinear)):
+            if isinstance(module, (PReLU, Swish, ScaledGELU, ScaledGEGLU, KANLayer)):
                 parameters |= {f"{name}{key}": value.detach() for key, value in module.named_parameters()}
         layers.append(parameters)
     return layers

@@ -108,7 +108,7 @@ def check_function(name: str, given: str, also: Sequence[str] = (), more: str = 
         said = f"{name}={given!r} is a gate, which multiplies two halves of a layer, no function of one number"
         raise ArgumentError(f"{said}; give {GATES[given]!r}, or to lab.train on a task with tokens mlp={given!r}")
     if given == KAN:
-        cure = "put a lab.nonlinearity.learnable.KANLinear into a model"
+        cure = "put a lab.nonlinearity.kan.KANLayer into a model"
         raise ArgumentError(f"{name}={given!r} is a layer with weights of its own, no function; {cure}")
     return check_choice(name, given, (*also, *TABLE), more)
 

@@ -4,12 +4,11 @@ Each has one number a channel, the last axis of x: the paper sets `num_parameter
 own PReLU takes the second axis for the channels, which in a transformer are tokens.
 """
 
-from math import sqrt
-
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from lab.nonlinearity.kan import KANLayer
 from lab.nonlinearity.table import Learnable, named_function
 
 
@@ -80,71 +79,4 @@ class ScaledGEGLU(Learnable):
         return x * self.beta * F.gelu(gate, approximate="tanh")
 
 
-RANGE = (-1.0, 1.0)  # of a KAN's splines
-NOISE = 0.1  # of the initial functions: U(±NOISE / 2) / grid at the knots
-
-
-class KANLinear(nn.Module):
-    """x (…, inputs) → (…, outputs).
-
-    grid: intervals. order: degree of the splines. The activations paper says "3 and 5, respectively" of grid and order;
-    the defaults of efficient-kan, and of the paper on KANs, are 5 and 3. Both have as many weights.
-
-    >>> layer = KANLinear(4, 3)
-    >>> layer(torch.zeros(2, 4)).shape, sum(weight.numel() for weight in layer.parameters()) == 10 * 4 * 3
-    (torch.Size([2, 3]), True)
-    """
-
-    knots: Tensor
-
-    def __init__(self, inputs: int, outputs: int, grid: int = 5, order: int = 3):
-        super().__init__()
-        self.grid, self.order = grid, order
-        self.register_buffer("knots", knots(grid, order, *RANGE), persistent=False)
-        self.base = nn.Parameter(torch.empty(outputs, inputs))  # W
-        self.scale = nn.Parameter(torch.empty(outputs, inputs))  # S
-        self.coefficients = nn.Parameter(torch.empty(outputs, inputs, grid + order))  # C
-        self.reset_parameters()
-
-    @torch.no_grad()
-    def reset_parameters(self, generator: torch.Generator | None = None) -> None:
-        """W and S from U(±1 / √inputs); C so that the splines go through noise at the knots of RANGE, with the
-        smallest coefficients that do."""
-        outputs, inputs = self.base.shape
-        for weight in (self.base, self.scale):
-            weight.uniform_(-1 / sqrt(inputs), 1 / sqrt(inputs), generator=generator)
-        noise = torch.rand(self.grid + 1, inputs * outputs, generator=generator, dtype=torch.float64) - 0.5
-        inner = knots(self.grid, 0, *RANGE)
-        solver = torch.linalg.pinv(bases(inner, knots(self.grid, self.order, *RANGE), self.order))
-        coefficients = solver @ noise * (NOISE / self.grid)
-        self.coefficients.copy_(coefficients.T.view(outputs, inputs, -1))
-
-    def forward(self, x: Tensor) -> Tensor:
-        splines = bases(x, self.knots.to(x.dtype), self.order).flatten(-2)
-        weight = (self.coefficients * self.scale[..., None]).flatten(1)
-        return F.linear(F.silu(x), self.base) + F.linear(splines, weight)
-
-
-def knots(grid: int, order: int, low: float, high: float) -> Tensor:
-    """Evenly spaced knots on and around [low, high], (grid + 2 order + 1,), float64.
-
-    >>> knots(2, 1, -1.0, 1.0).tolist()
-    [-2.0, -1.0, 0.0, 1.0, 2.0]
-    """
-    return low + (high - low) / grid * torch.arange(-order, grid + order + 1, dtype=torch.float64)
-
-
-def bases(x: Tensor, knots: Tensor, order: int) -> Tensor:
-    """The B-splines of degree `order` at x, (…, knots - order - 1), by the recursion of Cox and de Boor. Intervals are
-    closed on the left.
-
-    >>> bases(torch.tensor([0.25]), torch.tensor([-1.0, 0.0, 1.0, 2.0]), 1)
-    tensor([[0.7500, 0.2500]])
-    """
-    x = x[..., None]
-    basis = ((x >= knots[:-1]) & (x < knots[1:])).to(x.dtype)
-    for degree in range(1, order + 1):
-        left = (x - knots[: -degree - 1]) / (knots[degree:-1] - knots[: -degree - 1])
-        right = (knots[degree + 1 :] - x) / (knots[degree + 1 :] - knots[1:-degree])
-        basis = left * basis[..., :-1] + right * basis[..., 1:]
-    return basis
+KANLinear = KANLayer  # its first name

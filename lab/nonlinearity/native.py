@@ -188,19 +188,23 @@ class Cut:
 
     def share(self, work: Callable[[int, int], None]) -> None:
         """Call work(first, end) so that all items are done once, on torch's number of threads."""
-        items = self.runs * self.slices
-        threads = min(torch.get_num_threads(), items) if self.runs * self.count >= ALONE else 1
-        if threads == 1:
-            work(0, items)
-            return
-        bounds = [items * i // threads for i in range(threads + 1)]
-        others = [_pool(threads - 1).submit(work, *bounds[i : i + 2]) for i in range(1, threads)]
-        try:
-            work(*bounds[:2])
-        finally:  # not before all are done: they write into the caller's tensors
-            errors = [other.exception() for other in others]
-        for error in filter(None, errors):
-            raise error
+        share(work, self.runs * self.slices, worthwhile=self.runs * self.count >= ALONE)
+
+
+def share(work: Callable[[int, int], None], items: int, worthwhile: bool) -> None:
+    """Call work(first, end) so that all items are done once, on torch's number of threads where that is worthwhile."""
+    threads = min(torch.get_num_threads(), items) if worthwhile else 1
+    if threads == 1:
+        work(0, items)
+        return
+    bounds = [items * i // threads for i in range(threads + 1)]
+    others = [_pool(threads - 1).submit(work, *bounds[i : i + 2]) for i in range(1, threads)]
+    try:
+        work(*bounds[:2])
+    finally:  # not before all are done: they write into the caller's tensors
+        errors = [other.exception() for other in others]
+    for error in filter(None, errors):
+        raise error
 
 
 _pools: dict[int, ThreadPoolExecutor] = {}  # by size

@@ -13,6 +13,7 @@ on the CPU `native` (C), where there is no compiler `jit` (numba); on CUDA `gpu`
 import functools
 import os
 import warnings
+from collections.abc import Sequence
 from importlib.util import find_spec
 from types import ModuleType
 from typing import Any
@@ -243,6 +244,18 @@ _differentiable("spline_slope_backward", 3, _slope_gradients)
 def is_seen_through() -> bool:
     """Whether torch.func or forward-mode differentiation is at work, which need a formula in place of a kernel."""
     return torch._C._are_functorch_transforms_active() or forward_ad._current_level >= 0
+
+
+def is_for_native(tensors: Sequence[Tensor]) -> bool:
+    """Whether compiled C may take these: plain tensors, all float32 or all float64, on the CPU, not empty, that nothing
+    traces."""
+    if torch.compiler.is_compiling() or is_seen_through() or not is_plain(tensors):
+        return False
+    if any(map(torch._C._functorch.is_legacy_batchedtensor, tensors)):  # of torch.autograd.grad(is_grads_batched=True)
+        return False
+    types = {tensor.dtype for tensor in tensors}
+    fits = len(types) == 1 and types <= {torch.float32, torch.float64}
+    return fits and all(tensor.is_cpu and tensor.numel() for tensor in tensors) and cpu_kernel() is native
 
 
 VMAP = torch._C._functorch.TransformType.Vmap

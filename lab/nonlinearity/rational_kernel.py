@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from lab.nonlinearity import native
-from lab.nonlinearity.op import cpu_kernel, is_plain, is_seen_through
+from lab.nonlinearity.op import is_for_native
 
 SOURCES = tuple(Path(__file__).with_name(name) for name in ("rational.c", "rational.h"))
 DTYPES = (torch.float32, torch.float64)
@@ -29,14 +29,8 @@ def fraction(x: Tensor, numerator: Sequence[Tensor], denominator: Sequence[Tenso
 
 
 def is_fast(*tensors: Tensor) -> bool:
-    """Whether the kernel takes these: plain tensors of one type on the CPU, not empty, that nothing traces."""
-    if torch.compiler.is_compiling() or is_seen_through() or not is_plain(tensors):
-        return False
-    if any(map(torch._C._functorch.is_legacy_batchedtensor, tensors)):  # of torch.autograd.grad(is_grads_batched=True)
-        return False
-    types = {tensor.dtype for tensor in tensors}
-    fits = len(types) == 1 and types <= {*DTYPES} and all(tensor.is_cpu and tensor.numel() for tensor in tensors)
-    return fits and cpu_kernel() is native and library() is not None
+    """Whether the kernel takes these."""
+    return is_for_native(tensors) and library() is not None
 
 
 @functools.lru_cache(maxsize=1)

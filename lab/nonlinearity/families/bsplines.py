@@ -4,7 +4,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from lab.nonlinearity.learnable import bases, knots
+from lab.nonlinearity.kan import bases, knots
 from lab.nonlinearity.table import Learnable, in_float32, named_function
 
 LOW, HIGH, INTERVALS = -4.0, 4.0, 16

@@ -11,7 +11,7 @@ import torch
 from torch import Tensor, nn
 
 from lab.models.small_language import ACTIVATIONS, SmallLanguageModel, Stacked, learned
-from lab.nonlinearity.learnable import bases, knots
+from lab.nonlinearity.kan import bases, knots
 from lab.papers.activations.settings import FAMILIES, FIXED, KANS, METHODS, NAMES, SEEDS, TITLES, origin, plan
 from lab.papers.activations.small_models import COLOURS
 from lab.papers.entry import Entry

@@ -11,7 +11,7 @@ from lab.catalogue.registry import entry
 from lab.data.sentence_sets import PARADIGMS, PHENOMENA
 from lab.data.sentences import Pair
 from lab.models.small_language import learned
-from lab.nonlinearity.learnable import KANLinear
+from lab.nonlinearity.kan import KANLayer
 from lab.papers.activations import functions, small_models
 from lab.papers.activations.settings import FAMILIES, METHODS, TITLES, model
 from lab.papers.activations.small_models import above_chance, table1
@@ -101,7 +101,7 @@ def test_functions_are_those_that_the_models_apply(made):
 
 def test_the_edges_of_a_kan_sum_to_its_layer():
     spec = model("smoke", "gpt_neo", "kan_3_5")
-    layer, x = KANLinear(spec.width, spec.hidden, spec.grid, spec.order), torch.linspace(-2, 2, 9)
+    layer, x = KANLayer(spec.width, spec.hidden, spec.grid, spec.order), torch.linspace(-2, 2, 9)
     own = {f"up.{name}": value.detach()[None] for name, value in layer.named_parameters()}
     (edges,) = functions.edges(spec, [own], x)
     whole = edges.view(spec.hidden, spec.width, -1).sum(1).T  # every input is x

@@ -1,0 +1,213 @@
+"""KAN layers: a B-spline on every edge between inputs and outputs, and a SiLU (Liu et al. 2024).
+
+On the CPU a compiled kernel (`kan.c`) evaluates them by their local support: of `grid` + `order` bases only `order` + 1
+are not zero at a number. Elsewhere, and where gradients are differentiated again, torch's operations give the same.
+"""
+
+import ctypes
+import functools
+from math import isfinite, sqrt
+from pathlib import Path
+from typing import Any, cast
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from lab.errors import ArgumentError, check_whole
+from lab.nonlinearity import native
+from lab.nonlinearity.op import is_for_native
+
+SOURCES = tuple(Path(__file__).with_name(name) for name in ("kan.c", "kan.h"))
+MOST = 5  # order of the kernel's splines
+ROWS, INPUTS, VECTOR, CHUNK = 64, 8, 64, 4  # as in kan.c; VECTOR: bytes
+ALONE = 2**20  # below so many products, waking another thread costs more than it saves
+NOISE = 0.1  # of the initial functions: U(±NOISE / 2) / grid at the knots
+
+
+class KANLayer(nn.Module):
+    """y_o = Σ_i base_oi silu(x_i) + scale_oi Σ_k coefficients_oik B_k(x_i): x (…, inputs) → (…, outputs).
+
+    B_k: B-splines on even knots, of which [low, high] has `grid` intervals. Beyond it they fade, and further than
+    `order` intervals away they are zero, at infinity too. This is the function of the package efficient-kan.
+
+    grid: intervals. order: degree of the splines; 1, piecewise linear, is the cheapest. The activations paper says "3
+        and 5, respectively" of grid and order; the defaults of efficient-kan, and of the paper on KANs, are 5 and 3.
+        Both have as many weights.
+    scaled: whether each edge has a scale of its spline beside the spline's coefficients.
+
+    Parameters: base and scale (outputs, inputs), coefficients (outputs, inputs, grid + order). Computes in float32, or
+    float64 if the weights are. Raises ArgumentError for sizes that are no whole numbers, and a range that is none.
+
+    >>> layer = KANLayer(4, 3)
+    >>> layer(torch.zeros(2, 4)).shape, sum(weight.numel() for weight in layer.parameters()) == 10 * 4 * 3
+    (torch.Size([2, 3]), True)
+    """
+
+    def __init__(
+        self,
+        inputs: int,
+        outputs: int,
+        grid: int = 5,
+        order: int = 3,
+        low: float = -1.0,
+        high: float = 1.0,
+        scaled: bool = True,
+    ):
+        super().__init__()
+        inputs, outputs = check_whole("inputs", inputs), check_whole("outputs", outputs)
+        self.grid, self.order = check_whole("grid", grid), check_whole("order", order, 0)
+        if not (isfinite(low) and isfinite(high) and low < high):
+            raise ArgumentError(f"low={low} and high={high}: give two finite numbers, the lower one first")
+        self.low, self.high = float(low), float(high)
+        self.base = nn.Parameter(torch.empty(outputs, inputs))
+        self.scale = nn.Parameter(torch.empty(outputs, inputs)) if scaled else None
+        self.coefficients = nn.Parameter(torch.empty(outputs, inputs, grid + order))
+        self.reset_parameters()
+
+    @property
+    def knots(self) -> Tensor:
+        """All knots, (grid + 2 order + 1,), float64."""
+        return knots(self.grid, self.order, self.low, self.high, self.coefficients.device)
+
+    @torch.no_grad()
+    def reset_parameters(self, generator: torch.Generator | None = None) -> None:
+        """Base and scale from U(±1 / √inputs); coefficients so that the splines go through noise at the knots of
+        [low, high], with the smallest coefficients that do."""
+        outputs, inputs = self.base.shape
+        for weight in (self.base, self.scale):
+            if weight is not None:
+                weight.uniform_(-1 / sqrt(inputs), 1 / sqrt(inputs), generator=generator)
+        noise = torch.rand(self.grid + 1, inputs * outputs, generator=generator, dtype=torch.float64) - 0.5
+        inner, outer = (knots(self.grid, order, self.low, self.high) for order in (0, self.order))
+        coefficients = torch.linalg.pinv(bases(inner, outer, self.order)) @ noise * (NOISE / self.grid)
+        self.coefficients.copy_(coefficients.T.view(outputs, inputs, -1))
+
+    def forward(self, x: Tensor) -> Tensor:
+        y = F.linear(F.silu(x), self.base)
+        weight = self.coefficients if self.scale is None else self.coefficients * self.scale[..., None]
+        wide = torch.promote_types(weight.dtype, torch.float32)  # bfloat16 would round the knots
+        return y + splines(x.to(wide), weight.to(wide), self.knots.to(wide), self.order).to(y.dtype)
+
+    def extra_repr(self) -> str:
+        outputs, inputs = self.base.shape
+        return f"{inputs} → {outputs}, grid={self.grid}, order={self.order}, [{self.low:g}, {self.high:g}]"
+
+
+def knots(grid: int, order: int, low: float, high: float, device: torch.device | None = None) -> Tensor:
+    """Evenly spaced knots on and around [low, high], (grid + 2 order + 1,), float64.
+
+    >>> knots(2, 1, -1.0, 1.0).tolist()
+    [-2.0, -1.0, 0.0, 1.0, 2.0]
+    """
+    places = torch.arange(-order, grid + order + 1, dtype=torch.float64, device=device)
+    return low + (high - low) / grid * places
+
+
+def bases(x: Tensor, knots: Tensor, order: int) -> Tensor:
+    """The B-splines of degree `order` on even knots at x, (…, knots - order - 1). Intervals are closed on the left.
+
+    >>> bases(torch.tensor([0.25]), torch.tensor([-1.0, 0.0, 1.0, 2.0]), 1)
+    tensor([[0.7500, 0.2500]])
+    """
+    cells, low, high = len(knots) - 1, knots[0], knots[-1]
+    inverse = cells / (high - low)
+    beyond = (x < low) | (x >= high)
+    cell = ((x.detach() - low) * inverse).nan_to_num().clamp(0, cells - 1).long()
+    cell = cell + (x >= knots[cell + 1]).long() - (x < knots[cell]).long()  # where a rounded knot would be a step
+    cell = cell.clamp(0, cells - 1)
+    t = (torch.where(beyond, knots[cell], x) - knots[cell]) * inverse
+    near = [torch.where(beyond, 0, w) for w in local(t, order)]
+    index = cell[..., None] + torch.arange(order + 1, device=x.device)
+    return x.new_zeros(*x.shape, cells + order).scatter(-1, index, torch.stack(near, -1))[..., order:cells]
+
+
+def local(t: Tensor, order: int) -> list[Tensor]:
+    """The order + 1 B-splines that are not zero at the fraction t of an interval, by the recursion of Cox and de Boor.
+
+    >>> [w.tolist() for w in local(torch.tensor([0.25]), 1)]
+    [[0.75], [0.25]]
+    """
+    near = [1 + (t - t)]  # NaN at NaN
+    for degree in range(1, order + 1):
+        parts = [w / degree for w in near]
+        left = [(k + 1 - t) * part for k, part in enumerate(parts)]
+        right = [(t + (degree - 1 - k)) * part for k, part in enumerate(parts)]
+        near = [left[0], *(a + b for a, b in zip(left[1:], right[:-1], strict=True)), right[-1]]
+    return near
+
+
+def splines(x: Tensor, weight: Tensor, knots: Tensor, order: int) -> Tensor:
+    """Σ_i Σ_k weight_oik B_k(x_i): x (…, inputs), weight (outputs, inputs, knots - order - 1), all of one dtype."""
+    if order <= MOST and x.shape[-1] == weight.shape[1] and is_for_native((x, weight)) and library() is not None:
+        rows = x.reshape(-1, x.shape[-1]).contiguous()
+        return _Splines.apply(rows, weight.contiguous(), knots, order).view(*x.shape[:-1], -1)
+    return F.linear(bases(x, knots, order).flatten(-2), weight.flatten(1))
+
+
+@functools.lru_cache(maxsize=1)
+def library() -> ctypes.CDLL | None:
+    """The compiled kernel, or None where it cannot be had."""
+    pointer, size, number = ctypes.c_void_p, ctypes.c_int64, ctypes.c_int
+    functions: dict[str, list[Any]] = {}
+    for dtype in ("float32", "float64"):
+        functions[f"kan_pack_{dtype}"] = [pointer] * 2 + [size] * 3 + [number] * 3
+        for name, pointers in (("forward", 4), ("backward", 6)):
+            functions[f"kan_{name}_{dtype}"] = [pointer] * pointers + [size] * 4 + [number] * 2 + [size] * 2
+    try:
+        return native.loaded("kan", SOURCES, functions)
+    except native.BuildError:
+        return None
+
+
+class _Splines(torch.autograd.Function):
+    """Its gradients by the kernel; where those are differentiated again, by `bases`."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Tensor, weight: Tensor, knots: Tensor, order: int) -> Tensor:
+        outputs, inputs, count = weight.shape
+        lanes = VECTOR // x.element_size()
+        width = -(-outputs // lanes) * lanes
+        table, y = x.new_empty(inputs, count + 2 * order, width), x.new_empty(len(x), outputs)
+        _function("pack", x)(weight.data_ptr(), table.data_ptr(), inputs, outputs, width, count - order, order, False)
+        ctx.save_for_backward(x, weight)
+        ctx.table, ctx.knots, ctx.order = table, knots, order
+        _call("forward", -(-len(x) // ROWS) * -(-width // (CHUNK * lanes)), weight, order, table, x, table, knots, y)
+        return y
+
+    @staticmethod
+    def backward(ctx: Any, grad: Tensor) -> Any:
+        x, weight = ctx.saved_tensors
+        of_x, of_weight = ctx.needs_input_grad[:2]
+        if torch.is_grad_enabled() or not is_for_native((grad, x)):
+            wanted = [tensor for tensor, need in ((x, of_x), (weight, of_weight)) if need]
+            with torch.enable_grad():
+                y = F.linear(bases(x, ctx.knots, ctx.order).flatten(-2), weight.flatten(1))
+                grads = iter(torch.autograd.grad(y, wanted, grad, create_graph=True, materialize_grads=True))
+            return next(grads) if of_x else None, next(grads) if of_weight else None, None, None
+        gx, gt = torch.empty_like(x) if of_x else None, torch.empty_like(ctx.table) if of_weight else None
+        tensors = x, grad.contiguous(), ctx.table, ctx.knots, gx, gt
+        _call("backward", -(-weight.shape[1] // INPUTS), weight, ctx.order, ctx.table, *tensors)
+        if gt is None:
+            return gx, None, None, None
+        gw, (inputs, _, width) = torch.empty_like(weight), gt.shape
+        grid = weight.shape[2] - ctx.order
+        _function("pack", x)(gw.data_ptr(), gt.data_ptr(), inputs, len(weight), width, grid, ctx.order, True)
+        return gx, gw, None, None
+
+
+def _call(name: str, items: int, weight: Tensor, order: int, table: Tensor, *tensors: Tensor | None) -> None:
+    pointers = [None if tensor is None else tensor.data_ptr() for tensor in tensors]
+    rows, (outputs, inputs, count) = len(cast(Tensor, tensors[0])), weight.shape
+    function = _function(name, weight)
+    sizes = rows, inputs, outputs, table.shape[-1], count - order, order
+
+    def work(first: int, end: int) -> None:
+        if function(*pointers, *sizes, first, end):
+            raise MemoryError(f"no memory for {count} coefficients")
+
+    native.share(work, items, worthwhile=rows * weight.numel() >= ALONE)
+
+
+def _function(name: str, like: Tensor) -> Any:
+    return getattr(library(), f"kan_{name}_{str(like.dtype).removeprefix('torch.')}")

@@ -23,7 +23,7 @@ from lab.store import Store
 from lab.training import episodes, two_loss
 from lab.training.descent_fleet import fleet_of
 from lab.training.finetuning import TASKS, Tuner
-from lab.training.fleet import Fleet, note_of, restored, train, wants_compiled
+from lab.training.fleet import Fleet, chosen_steps, note_of, restored, train
 from lab.training.inner_task import learns
 from lab.training.modules.fleet import ModulesSearched
 
@@ -41,7 +41,7 @@ def _several(specs: Sequence[Any], one: str, more: str) -> str:
 def check_run(spec: RunSpec) -> None:
     """As `Trainer.check`."""
     kinds.check_run(spec)
-    wants_compiled()  # a wrong word in the environment is said before searches are trained
+    chosen_steps()  # a wrong word in the environment is said before searches are trained
 
 
 def most_runs(spec: RunSpec, device: str) -> int:

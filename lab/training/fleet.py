@@ -10,7 +10,7 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from functools import cached_property, singledispatch
-from typing import Protocol, TypeVar, cast
+from typing import Any, Protocol, TypeVar, cast
 
 import numpy as np
 import torch
@@ -28,10 +28,10 @@ from lab.probes.reading import evaluating
 from lab.resolve import resolve
 from lab.spec import UNCHANGED, Knots, KnotTable, ModuleSpec, Resolved, RunSpec, key
 from lab.store import Store
-from lab.training import rows, sequences, streams, text  # noqa: F401  its tasks and recipes
+from lab.training import perceptron, rows, sequences, streams, text  # noqa: F401  its tasks and recipes
 from lab.training.optimizers import of_runs, trainable
 
-CHOICES = ("plain", "compiled")
+CHOICES = ("plain", "compiled", "kernel")
 
 
 class Training(Protocol):
@@ -80,7 +80,19 @@ class Fleet:
     @cached_property
     def losses(self) -> Callable[[Batch], Tensor]:
         """The losses (R,) of a batch, ready for backward()."""
-        return Compiled(self) if wants_compiled() else lambda batch: batch.loss(batch.outputs(self.model))
+        return Compiled(self) if chosen_steps() == "compiled" else lambda batch: batch.loss(batch.outputs(self.model))
+
+    @cached_property
+    def kernel(self) -> perceptron.Kernel | None:
+        """Takes whole steps in one call, where that is asked for and there is one for this fleet; else a line says why
+        not."""
+        if chosen_steps() != "kernel":
+            return None
+        batch = self.batch(self.step)
+        if why := perceptron.refusal(self.model, self.optimizer, batch):
+            print(f"steps are not taken by the kernel ({why}); plain ones take their place", file=sys.stderr)
+            return None
+        return perceptron.Kernel(cast(Any, self.model), self.optimizer, cast(Any, batch))
 
     def set_rates(self, step: int) -> None:
         self.optimizer.set_rates([spec.recipe for spec in self.specs], step)
@@ -131,12 +143,14 @@ class Fleet:
     def advance(self) -> None:
         """Take a step, and evaluate where the recipe says so."""
         self.set_rates(self.step)
-        loss = self.losses(self.batch(self.step))  # (R,)
+        batch = self.batch(self.step)
+        loss = self.losses(batch) if self.kernel is None else self.kernel(batch, self.alive)  # (R,)
         total = self.watch(loss, self.step)  # a run whose loss is not finite is left out from here on
-        self.optimizer.zero_grad()
-        total.backward()
-        self.freeze()
-        self.optimizer.step()
+        if self.kernel is None:
+            self.optimizer.zero_grad()
+            total.backward()
+            self.freeze()
+            self.optimizer.step()
 
         self.note_step(loss)
         if self.step % self.recipe.every == 0 or self.over:
@@ -308,16 +322,18 @@ def build(parts: Sequence[Resolved], model: object = None) -> nn.Module | None:
     return kind(torch.tensor(values), first.low, first.high)
 
 
-def wants_compiled() -> bool:
-    """Whether steps are to be compiled. Raises ArgumentError for what LAB_STEPS may not be."""
+def chosen_steps() -> str:
+    """How steps are to be taken. Raises ArgumentError for what LAB_STEPS may not be."""
     chosen = os.environ.get("LAB_STEPS") or CHOICES[0]
     if chosen not in CHOICES:
-        raise ArgumentError(f"LAB_STEPS={shown(chosen)}: give {' or '.join(CHOICES)}, or unset it")
-    return chosen == "compiled"
+        raise ArgumentError(f"LAB_STEPS={shown(chosen)}: give {', '.join(CHOICES)}, or unset it")
+    return chosen
 
 
 def note_of(fleet: Fleet) -> str:
     """The suffix of the kernel's name in the notes of the runs."""
+    if fleet.kernel is not None:
+        return ", one call a step"
     return ", compiled steps" if isinstance(fleet.losses, Compiled) and fleet.losses.is_compiled else ""
 
 

@@ -102,7 +102,7 @@ class TableComparison:
 
     def plot(self) -> go.Figure:
         """Every run, and the mean of each group with its own interval."""
-        from lab.plots.scores import draw_scores
+        from lab.plots.learning_curves import draw_scores
 
         order = pd.Categorical(self.table["function"], self.functions)
         return draw_scores(self.table.iloc[np.argsort(order.codes, kind="stable")], self.metric)

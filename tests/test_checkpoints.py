@@ -5,9 +5,8 @@ import time
 import pytest
 import torch
 
-from lab.jobs import checkpoints
-from lab.jobs.checkpoints import run_with_checkpoints
-from lab.jobs.job import Job
+from lab import jobs
+from lab.jobs.job import Job, run_with_checkpoints
 from lab.store import Store
 from tests.test_engine import RUNS
 
@@ -48,13 +47,13 @@ def cut_at(step):
 
 
 def test_seconds_are_those_of_all_processes_and_what_differs_is_named_in_order(tmp_path, monkeypatch):
-    monkeypatch.setattr(checkpoints, "CHECKPOINT_SECONDS", -1.0)
+    monkeypatch.setattr(jobs.job, "CHECKPOINT_SECONDS", -1.0)
     job, store, start = Job((RUNS[0],), "cpu", str(tmp_path)), Store(tmp_path), time.perf_counter()
     for commit, step in (("first", 3), ("first", 4)):
-        monkeypatch.setattr(checkpoints, "trained_with", lambda commit=commit: {"commit": commit, "torch": "2"})
+        monkeypatch.setattr(jobs.job, "trained_with", lambda commit=commit: {"commit": commit, "torch": "2"})
         with pytest.raises(KeyboardInterrupt):
             run_with_checkpoints(job, store, Counter(), counting, cut_at(step))
-    monkeypatch.setattr(checkpoints, "trained_with", lambda: {"commit": "second", "torch": "2"})
+    monkeypatch.setattr(jobs.job, "trained_with", lambda: {"commit": "second", "torch": "2"})
     state = Counter()
     notes = run_with_checkpoints(job, store, state, counting, lambda state: None)
     assert state.count == STEPS and notes["commit"] == "first, then second" and notes["torch"] == "2"

@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from lab import engine, kinds
-from lab.jobs import checkpoints
+from lab.jobs import job
 from lab.jobs.trainers import GPU_BYTES, LOGIT_BYTES, fleet_size
 from lab.models.transformer import Transformer
 from lab.nonlinearity import formula, op
@@ -29,7 +29,7 @@ def test_runs_agree_with_those_of_the_cpu():
 def test_a_training_that_was_cut_short_ends_with_the_same_bits(tmp_path, monkeypatch):
     whole, cut = Store(tmp_path / "whole"), Store(tmp_path / "cut")
     engine.complete(LEARNED, whole, DEVICE, 1)
-    monkeypatch.setattr(checkpoints, "CHECKPOINT_SECONDS", -1.0)
+    monkeypatch.setattr(job, "CHECKPOINT_SECONDS", -1.0)
     keep, kept = Store.keep_checkpoint, []
 
     def then_stop(self, specs, tensors):

@@ -11,7 +11,7 @@ from lab.data import datasets
 from lab.data.sentences import Labelled, labelled
 from lab.errors import ArgumentError, LabError
 from lab.finetuning import Tuned, finetune
-from lab.jobs import checkpoints
+from lab.jobs import job
 from lab.models.small_language import SmallLanguageModel
 from lab.probes.language import reader_of
 from lab.run import Run, complete
@@ -81,7 +81,7 @@ def test_a_tuning_that_was_stored_without_weights_says_so(tmp_path):
 def test_a_killed_tuning_goes_on_where_it_was_and_ends_with_the_same_bits(tmp_path, monkeypatch, steps):
     whole, killed = Store(tmp_path / "whole"), Store(tmp_path / "killed")
     complete([SPEC], whole, progress=False)
-    monkeypatch.setattr(checkpoints, "CHECKPOINT_SECONDS", -1.0)  # after every step
+    monkeypatch.setattr(job, "CHECKPOINT_SECONDS", -1.0)  # after every step
     taken, advance = [], Tuner.advance
 
     def killed_after(tuner):

@@ -6,7 +6,7 @@ import torch
 from torch import nn
 
 import lab
-from lab.jobs import checkpoints
+from lab.jobs import job
 from lab.nonlinearity.functions import TABLE
 from lab.own.compare import choice
 from lab.search_results import gain_in_words
@@ -194,7 +194,7 @@ def test_identity_is_of_data_shapes_settings_and_name():
 @pytest.mark.parametrize("make", [own.mlp, own.dropout])
 def test_a_killed_comparison_goes_on_where_it_was(make, store_folder, monkeypatch):
     """The loss of the user's raises as a kill would, in the search and then in the runs."""
-    monkeypatch.setattr(checkpoints, "CHECKPOINT_SECONDS", -1.0)
+    monkeypatch.setattr(job, "CHECKPOINT_SECONDS", -1.0)
     calls, killed_at = [0], [10**9]
 
     def loss(outputs, targets):

@@ -12,7 +12,7 @@ from lab.catalogue import registry, results, shipped
 from lab.catalogue.training_queue import train_all
 from lab.cli import main
 from lab.errors import LabError
-from lab.jobs import checkpoints
+from lab.jobs import job
 from lab.places import SHIPPED
 from lab.resolve import resolve
 from lab.run import Run, complete
@@ -39,22 +39,22 @@ def test_a_run_says_which_arithmetic_made_it(tmp_path):
     store = Store(tmp_path)
     complete([RUN], store, "cpu", progress=False)
     notes = Run(RUN, store).notes
-    assert notes["arithmetic"] == str(ARITHMETIC) and notes["numerics"] == checkpoints.numerics("cpu")
+    assert notes["arithmetic"] == str(ARITHMETIC) and notes["numerics"] == job.numerics("cpu")
     assert store.notes(RUN) == notes and store.notes(RUNS[1]) == {}
 
 
 def test_the_digest_of_rounding_follows_arithmetic_alone(monkeypatch):
     """The same after other work, in other modes and with other threads; another one with one more revision."""
-    before = checkpoints.numerics.__wrapped__()
+    before = job.numerics.__wrapped__()
     torch.set_num_threads(2)
     try:
         with torch.no_grad():
             torch.manual_seed(1)
-            assert checkpoints.numerics.__wrapped__() == before and torch.get_num_threads() == 2
+            assert job.numerics.__wrapped__() == before and torch.get_num_threads() == 2
     finally:
         torch.set_num_threads(1)
-    monkeypatch.setattr(checkpoints, "ARITHMETIC", ARITHMETIC + 1)
-    assert checkpoints.numerics.__wrapped__() != before
+    monkeypatch.setattr(job, "ARITHMETIC", ARITHMETIC + 1)
+    assert job.numerics.__wrapped__() != before
 
 
 @pytest.mark.parametrize("there, asked, mixed", [(1, 2, True), (2, 2, True), (2, 1, False), (3, 3, False)])

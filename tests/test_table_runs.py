@@ -6,7 +6,7 @@ import torch
 
 from lab import engine
 from lab.errors import ArgumentError
-from lab.jobs import checkpoints
+from lab.jobs import job
 from lab.resolve import resolve
 from lab.run import Run
 from lab.search_results import EpisodeResult
@@ -109,7 +109,7 @@ class Interrupted(Exception):
 @pytest.mark.parametrize("count", [3, 5, 12, 40, 90])
 def test_an_interrupted_search_ends_with_the_same_bits(tmp_path, monkeypatch, count):
     """Among its episodes, among the runs that decide, and among those that use what it found."""
-    monkeypatch.setattr(checkpoints, "CHECKPOINT_SECONDS", -1.0)
+    monkeypatch.setattr(job, "CHECKPOINT_SECONDS", -1.0)
     whole = digests(trained(tmp_path / "whole", LEARNED))
     told = [0]
 

@@ -21,8 +21,7 @@ from lab import kinds
 from lab.catalogue.registry import entries
 from lab.catalogue.shipped import shipped_plan, shipped_results
 from lab.errors import LabError
-from lab.jobs.checkpoints import CHECKPOINT_SECONDS
-from lab.jobs.job import Job, trainer
+from lab.jobs.job import CHECKPOINT_SECONDS, Job, trainer
 from lab.jobs.trainers import fleet_size
 from lab.kinds import Sizes
 from lab.scale import SCALES, check_scale

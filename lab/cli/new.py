@@ -26,14 +26,11 @@ import pandas as pd
 
 from lab import probes
 from lab.papers.claims import Claim, Verdict
-from lab.papers.entry import Entry, Planned
-from lab.papers.origin import Origin
-from lab.papers.runs import compare_one, per_seed
-from lab.papers.tables import Labelled, per_run
+from lab.papers.entry import Entry, Origin, Planned
+from lab.papers.tables import Labelled, compare_one, per_run, per_seed
 from lab.plots import go
 from lab.plots.caption import interval_note, set_reading
-from lab.plots.lines import method_line, whiskers
-from lab.plots.panels import grid, name_axes
+from lab.plots.panels import grid, method_line, name_axes, whiskers
 from lab.run import Run
 from lab.spec import ConstantRate, Perceptron, RunSpec
 from lab.statistics import over_seeds

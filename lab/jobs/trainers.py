@@ -13,8 +13,7 @@ from lab import kinds
 from lab.data.sentences import labelled
 from lab.devices import gpu_memory
 from lab.errors import ArgumentError, check_choice
-from lab.jobs.checkpoints import keep, run_with_checkpoints
-from lab.jobs.job import TRAINERS, Job, Report, Trainer, jobs_of, perform, wait
+from lab.jobs.job import TRAINERS, Job, Report, Trainer, jobs_of, keep, perform, run_with_checkpoints, wait
 from lab.models.small_language import SmallLanguageModel
 from lab.probes.language import reader_of
 from lab.resolve import resolve

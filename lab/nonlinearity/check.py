@@ -134,7 +134,7 @@ class Checked:
 
     def plot(self) -> go.Figure:
         """One line a law: whether it holds, with the detail."""
-        return import_module("lab.plots.laws").draw_laws(self.table)  # which stands above the functions
+        return import_module("lab.plots.functions").draw_laws(self.table)  # which stands above the functions
 
     def __repr__(self) -> str:
         holds = sum(one.passed is True for one in self.outcomes)

@@ -10,8 +10,7 @@ import pandas as pd
 
 from lab.plots import go
 from lab.plots.caption import true_minus
-from lab.plots.lines import points, whiskers
-from lab.plots.panels import grid, place
+from lab.plots.panels import grid, place, points, whiskers
 from lab.plots.style import BLUE, INK, SIZE
 
 NUMBERS = 92  # px right of a panel: what its marks stand for, in digits

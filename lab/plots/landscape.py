@@ -9,7 +9,7 @@ from scipy.interpolate import RegularGridInterpolator
 
 from lab.plots import go, make_subplots
 from lab.plots.caption import set_reading
-from lab.plots.lines import line
+from lab.plots.panels import line
 from lab.plots.style import BLACK, SEQUENTIAL, SIZE, SOLID_INK, TEMPLATE, VERMILLION
 from lab.probes.landscape import Landscape
 

@@ -10,8 +10,18 @@ import pandas as pd
 
 from lab.plots import go
 from lab.plots.caption import interval_note, set_reading, true_minus
-from lab.plots.lines import band, line, method_line, percent_whiskers, points
-from lab.plots.panels import colour_axis, grid, name_axes, place, place_bars
+from lab.plots.panels import (
+    band,
+    colour_axis,
+    grid,
+    line,
+    method_line,
+    name_axes,
+    percent_whiskers,
+    place,
+    place_bars,
+    points,
+)
 from lab.plots.style import (
     BLUE,
     GREY,

@@ -1,4 +1,4 @@
-"""Learning curves: of runs that differ in their seed, each of them and their mean; of functions compared, with ends."""
+"""Learning curves, scores of runs that were trained elsewhere, and the time that functions take."""
 
 from __future__ import annotations
 
@@ -9,10 +9,12 @@ import numpy as np
 import pandas as pd
 
 from lab.data.measures import NAMES
+from lab.estimates import power
 from lab.plots import go
-from lab.plots.lines import band, line, points, whiskers
-from lab.plots.panels import LEFT, STEP, grid
-from lab.plots.style import BLUE, INK, faded, inks_against
+from lab.plots.page import Plot
+from lab.plots.panels import LEFT, STEP, band, grid, line, points, whiskers
+from lab.plots.style import BLUE, GREY, INK, TEMPLATE, faded, inks_against
+from lab.probes.cost import Cost
 from lab.statistics import INTERVAL, over_seeds
 
 HEIGHT = 260  # px
@@ -136,3 +138,69 @@ def _units(rows: pd.DataFrame) -> pd.DataFrame:
     if rows["search"].nunique() < 2:
         return rows
     return rows.groupby(["search", "step"], sort=False)["value"].mean().reset_index()
+
+
+SCORES_HEIGHT = 260  # px
+
+
+def draw_scores(scores: pd.DataFrame, metric: str) -> go.Figure:
+    """Draw scores side by side, the first function in grey. scores: function, seed, value (NaN: left out)."""
+    figure = grid([""], columns=1, height=SCORES_HEIGHT, top=16, left=LEFT)
+    factor = power(scores["value"])
+    stats = over_seeds(scores.assign(value=factor * scores["value"]), "function", "value")
+    for name, ink in inks_against(list(dict.fromkeys(scores["function"]))).items():
+        rows = scores[scores["function"] == name]
+        hover = "seed %{customdata}: %{y:.4g}<extra></extra>"
+        plain: dict[str, Any] = {"showlegend": False, "legendgroup": name}
+        points(
+            figure,
+            [name] * len(rows),
+            rows["value"],
+            faded(ink, 0.45),
+            name=f"{name}, runs",
+            customdata=rows["seed"].astype(str),
+            hovertemplate=hover,
+            **plain,
+        )
+        if name in stats.index:
+            mean, half = stats.loc[name, ["mean", "half"]] / factor
+            error = whiskers([half], width=8, thickness=2) | {"color": ink}
+            points(figure, [name], [mean], ink, size=11, name=f"{name}, mean", error_y=error, **plain)
+    figure.update_xaxes(type="category", title_text="runs, mean, interval", ticks="")
+    figure.update_yaxes(title_text=metric)
+    figure.layout.meta = {"interval": INTERVAL}
+    return Plot(figure)
+
+
+def draw_costs(cost: Cost) -> go.Figure:
+    """A point a function, its median time, with quartiles as whiskers, on a logarithmic axis; as text how many times
+    that of the first it is."""
+    low, times, high = 1000 * np.percentile(cost.seconds, (25, 50, 75), axis=1)
+    ratios = [cost.ratio(name, cost.names[0]) for name in cost.names]
+    where = cost.device if cost.device != "cpu" else f"{cost.threads} CPU thread(s)"
+    what = "forward and backward" if cost.backward else "forward"
+    figure = go.Figure()
+    figure.add_scatter(
+        x=times,
+        y=cost.names,
+        mode="markers+text",
+        marker={"color": [GREY if ratio == 1 else BLUE for ratio in ratios], "size": 9},
+        error_x={"array": high - times, "arrayminus": times - low, "thickness": 1.2, "color": INK},
+        text=[f"{time:.3g} ms, × {ratio:.2g}" for time, ratio in zip(times, ratios, strict=True)],
+        textposition="top center",
+        hovertemplate="%{y}: %{x:.3g} ms",
+    )
+    ends = np.log10(low.min()) - 0.3, np.log10(high.max()) + 0.3  # room for the text at both
+    figure.update_layout(
+        template=TEMPLATE,
+        height=106 + 40 * len(times),
+        margin={"l": 130, "r": 16, "t": 16, "b": 66},
+        xaxis={
+            "type": "log",
+            "range": ends,
+            "title": f"time (ms, log scale): {cost.elements:,} numbers,<br>{what}, {cost.dtype}, {where}",
+        },
+        yaxis={"type": "category", "range": (len(times) - 0.5, -0.8), "ticks": ""},  # the first on top
+        showlegend=False,
+    )
+    return figure

@@ -10,7 +10,7 @@
 `done.json` is written last, with the digest of each of the other files. Folders are written under a temporary name on
 the same file system and renamed in: nothing half-written ever looks finished, and several processes may share a store.
 A key is of a spec, not of its numbers: these depend on the processor and on the lab's arithmetic, too, whose revision
-(`lab.versions.ARITHMETIC`) and whose rounding here (`lab.jobs.checkpoints.numerics`) the notes in `done.json` have.
+(`lab.versions.ARITHMETIC`) and whose rounding here (`lab.jobs.job.numerics`) the notes in `done.json` have.
 Whatever else lies in these folders is foreign: it is reported, and never changed.
 """
 

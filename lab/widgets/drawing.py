@@ -18,10 +18,10 @@ from lab.nonlinearity.activations import is_activation
 from lab.nonlinearity.part import as_module
 from lab.nonlinearity.shapes import Polynomial
 from lab.nonlinearity.spline import Spline, Symmetrized
-from lab.plots import functions, landscape, learning_curves, make_subplots, portrait, similarity
+from lab.plots import functions, landscape, learning_curves, make_subplots, similarity
 from lab.plots.caption import plain
-from lab.plots.cost import draw_costs
 from lab.plots.latent_codes import CONTROLS, NAMES, in_order, look
+from lab.plots.learning_curves import draw_costs
 from lab.plots.panels import place
 from lab.plots.style import BLACK, BLUE, GREY, SEQUENTIAL, SIZE, SKY, TEMPLATE, VERMILLION
 from lab.probes.calling import Slice1D, Slice2D
@@ -213,8 +213,8 @@ def _similarity(result: CodeSimilarity) -> go.Figure:
 
 
 def _portrait(result: Portrait) -> go.Figure:
-    figure = portrait.frame()
-    portrait.fill_network(figure, 1, result)
+    figure = functions.portrait_frame()
+    functions.fill_network(figure, 1, result)
     return figure
 
 

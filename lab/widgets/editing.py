@@ -10,7 +10,7 @@ import torch
 
 from lab.errors import ArgumentError, shown
 from lab.nonlinearity.spline import Spline
-from lab.plots.portrait import fill_network, fill_shape, frame, look
+from lab.plots.functions import fill_network, fill_shape, portrait_frame, show_range
 from lab.probes.complexity import Complexity
 from lab.probes.profile import Portrait, counts, portrait, profile, variation
 from lab.tasks import NAMES
@@ -172,7 +172,7 @@ class EditingExplorer(Explorer):
         )
         for trait in ("smooth", "polynomial", "chebyshev"):  # in the page: the curve follows them without the kernel
             widgets.jsdlink((getattr(self.edits, trait), "index"), (self.editor, trait))
-        self.figure = frame()
+        self.figure = portrait_frame()
         fill_shape(self.figure, 0, shape)
         self._look()
         self._redraw()
@@ -257,7 +257,7 @@ class EditingExplorer(Explorer):
 
     def _look(self) -> None:
         self.editor.window = self._shown
-        look(self.figure, *self._shown)
+        show_range(self.figure, *self._shown)
 
     def _redraw(self) -> None:
         """The function, the network's seed or the scale of its weights is another."""

@@ -17,9 +17,9 @@ from lab.nonlinearity.spline import Spline
 from lab.nonlinearity.zoo import MINE, zoo, zoo_names
 from lab.papers.simplicity.settings import ADDITION, LEVEL, RELU, grokking
 from lab.places import ZOO
-from lab.plots import operation_table
-from lab.plots.operation_table import operation_title
+from lab.plots import tasks
 from lab.plots.style import ORANGE, SEQUENCE
+from lab.plots.tasks import operation_title
 from lab.scale import check_scale
 from lab.spec import Part, RunSpec, replace
 from lab.tasks import Operation
@@ -72,8 +72,8 @@ class GrokkingExplorer(LiveExplorer):
         self.seed = widgets.IntSlider(description="seed", max=9, style=LABEL)
         self.until = check(f"stop at {100 * LEVEL:.0f} % of the test split")
         self.figure = live(self.figure, 330)
-        self.table = operation_table.frame()
-        operation_table.fill_table(self.table, self.task)
+        self.table = tasks.table_frame()
+        tasks.fill_table(self.table, self.task)
         self.table = live(self.table)
         self.arrange(
             [self.operation, self.phi],
@@ -108,18 +108,18 @@ class GrokkingExplorer(LiveExplorer):
         """Another operation or split: its table, and no answers, unless a network is being asked."""
         if not self.train.disabled:
             with self.table.batch_update():
-                operation_table.fill_table(self.table, self.task)
+                tasks.fill_table(self.table, self.task)
 
     def _begin(self) -> list[list[RunSpec]]:
         """Two new lines: accuracy on the test split, and in training."""
         spec, ink = self.run_spec, self._colour
         self._name = f"{operation_title(spec.task.name)}, {self.phi.value}, width {spec.model.width}"
         self._name += f", {self.fraction.value:.0f} %"
-        self._shown, self._inputs = spec.task, operation_table.every_pair(spec.task)[None]
+        self._shown, self._inputs = spec.task, tasks.every_pair(spec.task)[None]
         self._last_drawn = self._last_asked = 0.0
         self._halted, self._ends = False, LEVEL if self.until.value else np.inf
         with self.table.batch_update():
-            operation_table.fill_table(self.table, spec.task)
+            tasks.fill_table(self.table, spec.task)
         looks = ((f"{self._name}: test", ink, "solid", True), ("training pairs", ORANGE, "dash", not self._drawn))
         traces = []
         for name, colour, dash, listed in looks:
@@ -162,7 +162,7 @@ class GrokkingExplorer(LiveExplorer):
         """All answers of the network as it is now."""
         said = fleet.model(self._inputs)[0].argmax(-1).view(self._shown.classes, -1).numpy()
         with self.lock, self.table.batch_update():
-            operation_table.fill_answers(self.table, self._shown, said, fleet.step)
+            tasks.fill_answers(self.table, self._shown, said, fleet.step)
         self._last_asked = time.monotonic()
 
     def _words(self, fleet: Fleet, scores: dict[str, np.ndarray]) -> str:

@@ -7,7 +7,7 @@ from torch import Tensor
 
 from lab.errors import ArgumentError
 from lab.papers.hypernetwork.settings import FRACTIONS, LENGTHS
-from lab.plots.logic_slice import frame, refill
+from lab.plots.tasks import planes_frame, refill_planes
 from lab.run import Run
 from lab.scale import BEST, training_scale
 from lab.spec import replace
@@ -46,7 +46,7 @@ class LogicExplorer(SolverExplorer):
         offered = (self._task, *(replace(self._task, length=length, held_out=part) for length, part in others))
         self._task = next((kind for kind in offered if solvers(kind, scale, self._store)), self._task)
         self._controls()
-        self.figure = frame()
+        self.figure = planes_frame()
         self._draw()
         self.figure = live(self.figure)
         self.arrange(
@@ -127,7 +127,7 @@ class LogicExplorer(SolverExplorer):
         note = "" if self.run else "no trained model of this kind is here"
         names = self.across.value, self.up.value
         with self.figure.batch_update():
-            refill(self.figure, names, ticks, truth, model, context[:, axes], context[:, -1].tolist(), note)
+            refill_planes(self.figure, names, ticks, truth, model, context[:, axes], context[:, -1].tolist(), note)
         self._tell(self._words(terms[0], truth, model))
 
     def _sequences(self, task: Logic, axes: tuple[int, int], free: list[int], ticks: Tensor) -> Tensor:

@@ -16,8 +16,8 @@ from lab.errors import ArgumentError, LabError
 from lab.models.hyper import method_of
 from lab.papers.hypernetwork import logic_codes
 from lab.papers.hypernetwork.codes import SEED, SHUFFLES, embedding, fresh, same
-from lab.plots.sraven import draw, rule_words
 from lab.plots.style import method_title
+from lab.plots.tasks import draw_matrix, rule_words
 from lab.probes import codes_by_layer, contrast, decode
 from lab.probes.decoding import Contrast, Decoding
 from lab.run import Run
@@ -138,7 +138,7 @@ class SravenProblems(Problems):
         said, right = self._said(self.unseen)[i], self.unseen.targets[i]
         hits = int((said == right).sum())
         rules = "".join(f"<div>{html.escape(words)}</div>" for words in rule_words(self.unseen, i))
-        drawn = draw(self.unseen, i, self.task.values, said.tolist(), judged=True, solved=True)
+        drawn = draw_matrix(self.unseen, i, self.task.values, said.tolist(), judged=True, solved=True)
         answer = f"In the last panel is the model's answer: {hits} of {len(right)} features right."
         return (
             f"<b>Problem {i}</b><br>{drawn}<div>{answer}</div><div>Features of one letter follow one rule:</div>{rules}"

@@ -11,7 +11,7 @@ import traitlets
 from torch import Tensor
 
 from lab.errors import ArgumentError
-from lab.plots.sraven import dial, draw, frame, refill, rule_words
+from lab.plots.tasks import bars_frame, dial, draw_matrix, refill_bars, rule_words
 from lab.run import Run
 from lab.scale import BEST
 from lab.spec import replace
@@ -115,7 +115,7 @@ class SravenExplorer(SolverExplorer):
         self._counted: set[tuple] = set()  # problems whose solution was shown
         self.tally = Tally()
         self._controls()
-        self.figure = frame()
+        self.figure = bars_frame()
         self._new()
         self.figure = live(self.figure)
         asked = widgets.Label("Your answer, the values of the last panel from the top:")
@@ -244,11 +244,11 @@ class SravenExplorer(SolverExplorer):
         solved, answer = not self._open, self.answer
         if solved:
             answer = [right if said is None else said for said, right in zip(answer, self._right, strict=True)]
-        self.matrix.value = draw(self.problem, 0, self._shown.values, answer, judged=solved, solved=solved)
+        self.matrix.value = draw_matrix(self.problem, 0, self._shown.values, answer, judged=solved, solved=solved)
         thought = self._thought() if solved else None
         note = "" if thought is not None else WAITING if self.run else ABSENT
         with self.figure.batch_update():
-            refill(self.figure, self._shown.values, thought, self._right, self.answer, note)
+            refill_bars(self.figure, self._shown.values, thought, self._right, self.answer, note)
         self._tell(self._words(thought))
         self.score.value = self.tally.html() if self.tally.solved else ""
 

@@ -22,8 +22,8 @@ from lab.papers.claims import (
     all_of,
     any_of,
 )
-from lab.papers.runs import per_seed, speed_up
 from lab.papers.simplicity.shortcut.measures import _steers, steering
+from lab.papers.tables import per_seed, speed_up
 from lab.papers.transformers import matrix
 from lab.papers.transformers.matrix import comparable, unlike_paper
 from lab.papers.transformers.settings import printed

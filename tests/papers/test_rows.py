@@ -8,8 +8,8 @@ import pytest
 
 from lab.estimates import ALIKE, compare, mean, on_rows, ratio_of_means
 from lab.papers.claims import FAILS, HOLDS, UNDECIDED, Verdict, absent, all_of, on_every_reading
-from lab.papers.runs import gains_on_rows
 from lab.papers.simplicity.tables.settings import IAFS, LEARNED, RELU, TANH, rows_tested
+from lab.papers.tables import gains_on_rows
 from lab.places import RESULTS
 from lab.tasks.table import sizes
 

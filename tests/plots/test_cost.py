@@ -5,7 +5,7 @@ import pytest
 import torch
 
 import lab
-from lab.plots.cost import draw_costs
+from lab.plots.learning_curves import draw_costs
 from lab.probes.cost import Cost
 
 

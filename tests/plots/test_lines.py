@@ -4,7 +4,7 @@ import pandas as pd
 import plotly.graph_objects as go
 import pytest
 
-from lab.plots.lines import band
+from lab.plots.panels import band
 
 
 @pytest.mark.parametrize(("percent", "ends"), [(False, [(-0.5, 1.5), (95.0, 115.0)]), (True, [(0, 1.5), (95.0, 100)])])

@@ -7,7 +7,7 @@ from xml.etree import ElementTree
 import pytest
 import torch
 
-from lab.plots.sraven import RADIUS, dial, draw, letters, rule_words
+from lab.plots.tasks import RADIUS, dial, draw_matrix, letters, rule_words
 from lab.tasks import Sraven
 from lab.tasks.sraven import RULES
 
@@ -37,7 +37,7 @@ def words(svg):
 def test_dials_and_numbers_show_the_panels_row_by_row_and_no_answer(features, values):
     found = problems(features, values)
     for i in range(10):
-        drawn, shown = draw(found, i, values), found.latents["panels"][i].flatten(0, 1)[:-1].flatten().tolist()
+        drawn, shown = draw_matrix(found, i, values), found.latents["panels"][i].flatten(0, 1)[:-1].flatten().tolist()
         assert turned(drawn, values) == shown
         assert words(drawn) == [*map(str, shown), *["?"] * features]
 
@@ -46,10 +46,10 @@ def test_an_answer_is_judged_place_by_place():
     found = problems()
     right = found.targets[0].tolist()
     given = [right[0], (right[1] + 1) % 8, None, right[3]]
-    drawn = draw(found, 0, 8, answer=given, judged=True)
+    drawn = draw_matrix(found, 0, 8, answer=given, judged=True)
     assert turned(drawn, 8)[-3:] == [value for value in given if value is not None]
     assert words(drawn)[-7:] == [str(right[0]), "✓", str(given[1]), f"✗ {right[1]}", "?", str(right[3]), "✓"]
-    assert "✓" not in draw(found, 0, 8, answer=right)
+    assert "✓" not in draw_matrix(found, 0, 8, answer=right)
 
 
 def test_places_of_one_letter_follow_one_rule():
@@ -63,7 +63,7 @@ def test_places_of_one_letter_follow_one_rule():
             assert said == f"{letter}: {RULES[found.latents['answer_rules'][i, place]]}, " + "; ".join(
                 " ".join(map(str, row)) for row in rows
             )
-    drawn = words(draw(found, 0, 8, solved=True))
+    drawn = words(draw_matrix(found, 0, 8, solved=True))
     assert [text for text in drawn if text in "ABCD"] == [
         name for _ in range(3) for column in letters(found, 0) for name in column
     ]

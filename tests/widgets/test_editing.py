@@ -10,7 +10,7 @@ import torch
 from lab.api import train
 from lab.errors import ArgumentError
 from lab.nonlinearity.spline import Spline
-from lab.plots.portrait import LINE, PLANE, SLOPE, SPECTRUM
+from lab.plots.functions import LINE, PLANE, SLOPE, SPECTRUM
 from lab.probes.profile import portrait, variation
 from lab.widgets.editing import EditingExplorer
 from lab.widgets.function_view import CurveEditor, as_bytes

@@ -11,7 +11,7 @@ from lab.errors import ArgumentError
 from lab.nonlinearity.spline import Spline
 from lab.nonlinearity.zoo import zoo
 from lab.papers.simplicity.settings import ADDITION, RELU, grokking
-from lab.plots import operation_table
+from lab.plots import tasks
 from lab.run import Run, complete
 from lab.spec import Knots, replace
 from lab.store import Store
@@ -26,7 +26,7 @@ SMALL = Operation("a+b", modulus=7)
 
 
 def shown(explorer):
-    return np.array(explorer.table.data[operation_table.ANSWERS].z)
+    return np.array(explorer.table.data[tasks.ANSWERS].z)
 
 
 def test_the_controls_say_what_is_trained():
@@ -66,7 +66,7 @@ def test_curves_are_those_of_ordinary_training_and_answers_those_of_the_network(
             said = fleet.model(rows.inputs[None])[0].argmax(1)
         cells = shown(explorer)[rows.latents["a"], rows.latents["b"]]
         assert (cells == np.where(said == rows.targets, right, right - 1)).all()
-        said_there = np.array(explorer.table.data[operation_table.ANSWERS].text)[rows.latents["a"], rows.latents["b"]]
+        said_there = np.array(explorer.table.data[tasks.ANSWERS].text)[rows.latents["a"], rows.latents["b"]]
         assert said_there.tolist() == said.tolist()
 
 
@@ -90,7 +90,7 @@ def test_it_can_be_stopped_and_goes_on_to_the_next():
     while not len(explorer.figure.data[0].x) and time.monotonic() < end:
         time.sleep(0.02)
     explorer.operation.value = ALL[2]  # for the next training: what is under way keeps its own table
-    assert "step" in explorer.table.layout.annotations[operation_table.ANSWERS].text
+    assert "step" in explorer.table.layout.annotations[tasks.ANSWERS].text
     explorer.stop.click()
     assert explorer.wait(20) and 0 < explorer.progress.value < 1 and explorer.error.value == ""
     before = len(explorer.figure.data)
@@ -98,7 +98,7 @@ def test_it_can_be_stopped_and_goes_on_to_the_next():
     explorer.clear.click()
     assert before == 2 and explorer.figure.data == () and "press Train" in explorer.figure.layout.annotations[0].text
     explorer.operation.value = ALL[3]
-    assert np.array_equal(explorer.table.data[operation_table.TABLE].z, ALL[3].table().numpy())
+    assert np.array_equal(explorer.table.data[tasks.TABLE].z, ALL[3].table().numpy())
     assert (shown(explorer) == 0).all()
 
 
@@ -129,10 +129,10 @@ def test_what_cannot_be_trained_is_said(tmp_path, monkeypatch):
 def test_codes_tell_split_and_answer():
     wrong = (ADDITION.table() + 1).numpy() % 27
     for said, kinds in ((ADDITION.table().numpy(), (2, 4)), (wrong, (1, 3))):
-        found = operation_table.codes(ADDITION, said)
+        found = tasks.codes(ADDITION, said)
         train, test = (ADDITION.split(0)[name].latents for name in ("train", "test"))
         assert (found[train["a"], train["b"]] == kinds[1]).all() and (found[test["a"], test["b"]] == kinds[0]).all()
-    rows = operation_table.every_pair(ADDITION).view(27, 27, 54)
+    rows = tasks.every_pair(ADDITION).view(27, 27, 54)
     split = ADDITION.split(0)["val"]
     assert torch.equal(rows[split.latents["a"], split.latents["b"]], split.inputs)
 

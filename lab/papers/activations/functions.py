@@ -18,8 +18,7 @@ from lab.papers.entry import Entry
 from lab.papers.tables import Labelled, alive
 from lab.plots import go
 from lab.plots.caption import set_reading
-from lab.plots.lines import Panel, line
-from lab.plots.panels import grid
+from lab.plots.panels import Panel, grid, line
 from lab.plots.style import INK, faded
 from lab.run import Run
 

@@ -11,7 +11,7 @@ from typing import Any
 
 from lab.data import datasets
 from lab.models.small_language import SmallLanguageModel
-from lab.papers.origin import SILENT, Field, Origin, shipped
+from lab.papers.entry import SILENT, Field, Origin, shipped
 from lab.plots.style import method_title
 from lab.scale import check_scale
 from lab.spec import AdamTrapezoid, RunSpec, replace

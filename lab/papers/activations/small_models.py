@@ -25,12 +25,10 @@ from lab.papers.activations import settings
 from lab.papers.activations.settings import FAMILIES, FIXED, KANS, METHODS, SEEDS, TITLES, origin, plan, scale_of
 from lab.papers.claims import Claim, Verdict, absent, all_of
 from lab.papers.entry import Entry
-from lab.papers.runs import gains
-from lab.papers.tables import Labelled, alive
+from lab.papers.tables import Labelled, alive, gains
 from lab.plots import go
 from lab.plots.caption import set_reading
-from lab.plots.lines import Panel, points, whiskers
-from lab.plots.panels import above, grid
+from lab.plots.panels import Panel, above, grid, points, whiskers
 from lab.plots.style import BLUE, DIVERGING, GREY, INK, ORANGE, SIZE
 from lab.probes.language import minimal_pairs, reader_of
 from lab.run import Run

@@ -17,17 +17,14 @@ from lab.estimates import Estimate, compare, finite, missing, on_rows
 from lab.papers.activations import settings as activations
 from lab.papers.claims import Claim, Verdict, all_of, any_of
 from lab.papers.crossing import hyla_phi
-from lab.papers.entry import Entry, Planned
-from lab.papers.origin import SILENT, Field, Origin, shipped
-from lab.papers.runs import POINTS
+from lab.papers.entry import SILENT, Entry, Field, Origin, Planned, shipped
 from lab.papers.simplicity.tables.settings import RELU, START, network, rows_tested
 from lab.papers.simplicity.tables.settings import search as search_table
-from lab.papers.tables import Labelled, alive, at_best_rates, best_rates, per_run
+from lab.papers.tables import POINTS, Labelled, alive, at_best_rates, best_rates, per_run
 from lab.papers.transformers.settings import setting
 from lab.plots import go
-from lab.plots.caption import set_reading
+from lab.plots.caption import effect, set_reading
 from lab.plots.style import DIVERGING, SIZE, TEMPLATE, cell_ink
-from lab.plots.words import effect
 from lab.run import Run
 from lab.scale import check_scale
 from lab.spec import Learned, Part, RunSpec, SearchSpec, replace

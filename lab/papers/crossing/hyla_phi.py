@@ -15,19 +15,15 @@ import pandas as pd
 from lab.estimates import mean
 from lab.models.hyper import method
 from lab.papers.claims import Claim, Verdict, all_of
-from lab.papers.entry import Entry, Planned
+from lab.papers.entry import SILENT, Entry, Field, Origin, Planned
 from lab.papers.hypernetwork import settings
 from lab.papers.hypernetwork.settings import origin
-from lab.papers.origin import SILENT, Field, Origin
-from lab.papers.runs import POINTS, per_seed
-from lab.papers.tables import Labelled, learned_functions, of_one_search, per_run
+from lab.papers.tables import POINTS, Labelled, learned_functions, of_one_search, per_run, per_seed
 from lab.plots import go
-from lab.plots.caption import set_reading
+from lab.plots.caption import effect, set_reading
 from lab.plots.functions import by_method
-from lab.plots.lines import line, method_scores
-from lab.plots.panels import grid
+from lab.plots.panels import grid, line, method_scores
 from lab.plots.style import GREY
-from lab.plots.words import effect
 from lab.run import Run
 from lab.spec import Learned, RunSpec, SearchSpec, replace
 from lab.statistics import LEVEL

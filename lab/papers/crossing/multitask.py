@@ -10,21 +10,17 @@ from collections.abc import Iterator
 import pandas as pd
 
 from lab.papers.claims import Claim, Verdict, absent, all_of
-from lab.papers.entry import Entry, Planned
-from lab.papers.origin import SILENT, Field, Origin
-from lab.papers.runs import POINTS, gains, per_seed
-from lab.papers.tables import Labelled, learned_functions, of_one_search
+from lab.papers.entry import SILENT, Entry, Field, Origin, Planned
+from lab.papers.tables import POINTS, Labelled, gains, learned_functions, of_one_search, per_seed
 from lab.papers.transformers.matrix import NOT_LEARNED, learned_tasks
-from lab.papers.transformers.origin import origin as algorithmic
 from lab.papers.transformers.rates import over_training
 from lab.papers.transformers.settings import BASELINE, MLP, setting
+from lab.papers.transformers.settings import origin as algorithmic
 from lab.plots import go
-from lab.plots.caption import set_reading
+from lab.plots.caption import effect, set_reading
 from lab.plots.functions import by_method
-from lab.plots.lines import method_scores
-from lab.plots.panels import grid, place
+from lab.plots.panels import grid, method_scores, place
 from lab.plots.style import methods_of
-from lab.plots.words import effect
 from lab.spec import Learned, SearchSpec, SharedSearch, replace
 from lab.tasks.named import task_title
 

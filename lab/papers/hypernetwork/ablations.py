@@ -13,16 +13,13 @@ import pandas as pd
 
 from lab.models.hyper import METHODS
 from lab.papers.claims import Claim, Verdict, all_of
-from lab.papers.entry import Entry, Planned
+from lab.papers.entry import Entry, Origin, Planned
 from lab.papers.hypernetwork.scores import best, finals, paired
 from lab.papers.hypernetwork.settings import FEWER, GUESSES, POINT, logic, origin, sraven
-from lab.papers.origin import Origin
-from lab.papers.runs import per_seed
-from lab.papers.tables import Labelled
+from lab.papers.tables import Labelled, per_seed
 from lab.plots import comparison, go
-from lab.plots.caption import set_reading
+from lab.plots.caption import diverged_runs, set_reading
 from lab.plots.style import GREY, method_title
-from lab.plots.words import diverged_runs
 
 # In percent, with the standard error over 3 seeds. Logic: R² on unseen combinations with 32 tokens and 70 % held out.
 # SRAVEN: accuracy on unseen combinations, 4 layers, 20 million problems.

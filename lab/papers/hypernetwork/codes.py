@@ -13,8 +13,7 @@ from lab import estimates
 from lab.errors import LabError
 from lab.papers.claims import Verdict, all_of
 from lab.papers.hypernetwork.scores import paired, percent
-from lab.papers.runs import POINTS, per_seed
-from lab.papers.tables import Labelled
+from lab.papers.tables import POINTS, Labelled, per_seed
 from lab.plots import latent_codes
 from lab.plots.style import method_title
 from lab.probes import code_similarity, codes_by_layer, decode, embed

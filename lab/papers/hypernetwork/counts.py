@@ -12,14 +12,12 @@ import pandas as pd
 
 from lab.estimates import count_ratio, proportion
 from lab.papers.claims import Claim, Verdict, absent, all_of
-from lab.papers.entry import Entry
+from lab.papers.entry import Entry, Field, counted
 from lab.papers.hypernetwork.settings import ONE
-from lab.papers.origin import Field, counted
 from lab.papers.tables import Labelled
 from lab.plots import go
 from lab.plots.caption import set_reading
-from lab.plots.lines import line, points, whiskers
-from lab.plots.panels import grid
+from lab.plots.panels import grid, line, points, whiskers
 from lab.plots.style import BLACK, BLUE, GREY, INK, ORANGE, SEQUENCE, SIZE, TEMPLATE
 from lab.tasks import Sraven
 from lab.tasks.counts import count_problems, count_tasks, estimate_ambiguity

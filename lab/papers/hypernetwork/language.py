@@ -16,15 +16,12 @@ import pandas as pd
 from lab.models.hyper import method
 from lab.models.rotary_hyper import RotaryHyperModel
 from lab.papers.claims import Claim, Verdict, text_in_place_of
-from lab.papers.entry import Entry, Planned
+from lab.papers.entry import SILENT, Entry, Field, Origin, Planned, shipped
 from lab.papers.hypernetwork.settings import FIGURE_METHODS
-from lab.papers.origin import SILENT, Field, Origin, shipped
-from lab.papers.runs import compare_one
-from lab.papers.tables import Labelled, alive, per_evaluation
+from lab.papers.tables import Labelled, alive, compare_one, per_evaluation
 from lab.plots import go
 from lab.plots.caption import interval_note, set_reading
-from lab.plots.lines import band, method_line
-from lab.plots.panels import grid, name_axes, place
+from lab.plots.panels import band, grid, method_line, name_axes, place
 from lab.plots.style import colour, method_title, methods_of
 from lab.spec import AdamWCosine, RunSpec
 from lab.statistics import over_seeds

@@ -19,13 +19,11 @@ from lab.papers.entry import Entry, Planned
 from lab.papers.hypernetwork.ablations import PRINTED
 from lab.papers.hypernetwork.scores import best, finals, hyla_before, paired, percent
 from lab.papers.hypernetwork.settings import FIGURE_METHODS, FRACTIONS, LENGTHS, SEEDS, logic, origin
-from lab.papers.runs import POINTS, per_seed
+from lab.papers.tables import POINTS, per_seed
 from lab.plots import go
-from lab.plots.caption import counted, interval_note, set_reading
-from lab.plots.lines import Panel, line, method_line, points, whiskers
-from lab.plots.panels import grid, name_axes, place
+from lab.plots.caption import counted, diverged_runs, interval_note, set_reading
+from lab.plots.panels import Panel, grid, line, method_line, name_axes, place, points, whiskers
 from lab.plots.style import METHOD_SYMBOLS, colour, method_title, methods_of
-from lab.plots.words import diverged_runs
 from lab.statistics import over_seeds
 
 PAPER = {method: PRINTED["logic"][method] for method in FIGURE_METHODS}  # Table A1

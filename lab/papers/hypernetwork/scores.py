@@ -11,8 +11,7 @@ import pandas as pd
 from lab import estimates
 from lab.papers.claims import Verdict, all_of
 from lab.papers.hypernetwork.settings import POINT
-from lab.papers.runs import POINTS
-from lab.papers.tables import Labelled, per_run
+from lab.papers.tables import POINTS, Labelled, per_run
 from lab.run import Run
 
 SOLVED = 50.0  # % of the seen combinations: models that answer fewer have not learned the task

@@ -12,7 +12,7 @@ from operator import attrgetter
 
 from lab.errors import ArgumentError
 from lab.models.hyper import method
-from lab.papers.origin import Field, Origin
+from lab.papers.entry import Field, Origin
 from lab.scale import SCALES, check_scale
 from lab.spec import AdamWCosine, HyperModel, RunSpec, as_printed, replace
 from lab.tasks import Logic, Sraven

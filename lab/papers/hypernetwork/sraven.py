@@ -19,11 +19,10 @@ from lab.papers.claims import Claim, Verdict, all_of
 from lab.papers.entry import Entry, Planned
 from lab.papers.hypernetwork.scores import SOLVED, best, finals, hyla_before, paired, percent, solves_seen, two_features
 from lab.papers.hypernetwork.settings import FEWER, FIGURE_METHODS, PROBLEMS, SEEDS, origin, sraven
-from lab.papers.runs import POINTS, per_seed
+from lab.papers.tables import POINTS, per_seed
 from lab.plots import go
 from lab.plots.caption import interval_note, set_reading
-from lab.plots.lines import Panel, line, method_line, whiskers
-from lab.plots.panels import above, grid, place
+from lab.plots.panels import Panel, above, grid, line, method_line, place, whiskers
 from lab.plots.style import GREY, SIZE, method_title, methods_of
 from lab.statistics import over_seeds
 

@@ -16,8 +16,7 @@ from lab.papers.entry import Entry, Planned
 from lab.papers.hypernetwork import codes, sraven
 from lab.papers.hypernetwork.scores import best_runs, paired, percent, two_features
 from lab.papers.hypernetwork.settings import ONE, PROBLEMS, SEEDS, origin
-from lab.papers.runs import per_seed
-from lab.papers.tables import Labelled
+from lab.papers.tables import Labelled, per_seed
 from lab.plots import latent_codes, similarity
 from lab.plots.style import method_title
 from lab.tasks.sraven import RULES

@@ -18,14 +18,12 @@ from torch import nn
 
 from lab.estimates import rank_correlation
 from lab.papers.claims import Claim, Verdict, on_every_reading
-from lab.papers.entry import Entry, Planned
-from lab.papers.origin import Field, Origin, beside_scale, compared, shipped
+from lab.papers.entry import Entry, Field, Origin, Planned, beside_scale, compared, shipped
 from lab.papers.simplicity.tables.settings import RATE, RATE_FROM
 from lab.papers.tables import Labelled, alive
 from lab.plots import go
 from lab.plots.caption import set_reading
-from lab.plots.lines import line, points
-from lab.plots.panels import BOTTOM, colour_bar, grid, log_axis, name_axes, place
+from lab.plots.panels import BOTTOM, colour_bar, grid, line, log_axis, name_axes, place, points
 from lab.plots.style import BLACK, BLUE, GREY, ORANGE, SEQUENTIAL, VERMILLION
 from lab.probes import fourier_complexity, total_variation
 from lab.probes.calling import Model, Points, function_of, values

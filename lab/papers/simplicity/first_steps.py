@@ -12,14 +12,11 @@ import pandas as pd
 from lab import estimates
 from lab.papers.claims import Claim, Verdict, all_of, any_of
 from lab.papers.entry import Entry, Planned
-from lab.papers.runs import POINTS, ratio_of_steps, steps_to
-from lab.papers.simplicity.origin import of_operations
-from lab.papers.simplicity.settings import ADDITION, LEARNED, LEVEL, METHODS, RELU, Grokking, grokking
-from lab.papers.tables import Labelled, alive, per_evaluation, per_run
+from lab.papers.simplicity.settings import ADDITION, LEARNED, LEVEL, METHODS, RELU, Grokking, grokking, of_operations
+from lab.papers.tables import POINTS, Labelled, alive, per_evaluation, per_run, ratio_of_steps, steps_to
 from lab.plots import go
 from lab.plots.caption import counted, set_reading
-from lab.plots.lines import line, points
-from lab.plots.panels import grid
+from lab.plots.panels import grid, line, points
 from lab.plots.style import GREY, INK, METHOD_SYMBOLS, colour, method_title
 from lab.run import Run
 from lab.scale import model_scale

@@ -15,17 +15,15 @@ import pandas as pd
 from lab import estimates
 from lab.papers.claims import Claim, Verdict, absent, all_of, on_every_reading
 from lab.papers.entry import Entry, Planned
-from lab.papers.runs import POINTS, compare_one, gains, per_seed, speed_up, steps_to
 from lab.papers.simplicity.first_steps import FEWEST, PERCENT, curves, reached, spare
-from lab.papers.simplicity.origin import of_operations
-from lab.papers.simplicity.settings import ADDITION, LEARNED, LEVEL, METHODS, OPERATIONS, RELU, grokking
+from lab.papers.simplicity.settings import ADDITION, LEARNED, LEVEL, METHODS, OPERATIONS, RELU, grokking, of_operations
 from lab.papers.simplicity.sines import FASTER, FUNCTION, diverged_words, draw_function, draw_restarts, functions
+from lab.papers.tables import POINTS, compare_one, gains, per_seed, speed_up, steps_to
 from lab.plots import go
 from lab.plots.caption import counted, set_reading
-from lab.plots.lines import line
-from lab.plots.operation_table import operation_title as title
-from lab.plots.panels import FULL, above, grid, place
+from lab.plots.panels import FULL, above, grid, line, place
 from lab.plots.style import ORANGE, SIZE, colour, faded, method_title
+from lab.plots.tasks import operation_title as title
 from lab.tasks import Operation
 from lab.tasks.operation import ALL
 

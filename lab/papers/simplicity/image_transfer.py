@@ -14,15 +14,13 @@ import pandas as pd
 from lab.estimates import Estimate, apart, correlation
 from lab.papers.claims import Claim, Verdict, all_of, any_of, on_every_reading
 from lab.papers.entry import Entry, Planned
-from lab.papers.runs import POINTS, compare_one, gains_on_rows, per_seed
 from lab.papers.simplicity.images.accuracy import DEEPEST, accuracies, falls_short, images_tested, plus_minus
 from lab.papers.simplicity.images.settings import DEPTHS, REGRESSION, RELU, SEEDS, SETS, TITLES, images, present
 from lab.papers.simplicity.interpolations import origin, with_depth
-from lab.papers.tables import alive
+from lab.papers.tables import POINTS, alive, compare_one, gains_on_rows, per_seed
 from lab.plots import go
 from lab.plots.caption import set_reading, signed
-from lab.plots.lines import points, whiskers
-from lab.plots.panels import BOTTOM, colour_bar, grid, place
+from lab.plots.panels import BOTTOM, colour_bar, grid, place, points, whiskers
 from lab.plots.style import DIVERGING, GREY, SEQUENCE, SIZE, faded
 from lab.spec import EpisodeSpec, Learned, Part, replace
 from lab.statistics import INTERVAL, LEVEL, half_width

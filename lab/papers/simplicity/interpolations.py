@@ -13,17 +13,14 @@ import pandas as pd
 
 from lab import estimates
 from lab.papers.claims import Claim, Verdict
-from lab.papers.entry import Entry, Planned
-from lab.papers.origin import Origin
+from lab.papers.entry import Entry, Origin, Planned
 from lab.papers.simplicity.images.settings import REGRESSION, RELU, TITLES, Setting, images, present
 from lab.papers.simplicity.images.settings import origin as image_origin
-from lab.papers.simplicity.origin import episode_result, restarts
-from lab.papers.simplicity.settings import KNOT_RATES, both_starts
+from lab.papers.simplicity.settings import KNOT_RATES, both_starts, episode_result, restarts
 from lab.papers.tables import Labelled
 from lab.plots import go
 from lab.plots.caption import counted, set_reading
-from lab.plots.lines import line
-from lab.plots.panels import above, grid, place
+from lab.plots.panels import above, grid, line, place
 from lab.plots.style import BLUE, GREY, SIZE
 from lab.scale import SCALES, model_scale
 from lab.spec import EpisodeSpec, InterpolatedSpec, Learned, RunSpec, replace

@@ -18,16 +18,15 @@ import pandas as pd
 from lab import estimates
 from lab.papers.claims import Claim, Verdict, all_of, on_every_reading
 from lab.papers.entry import Entry
-from lab.papers.runs import compare_one, gains, ratios
 from lab.papers.simplicity.complexity import SATURATES, of_probabilities
 from lab.papers.simplicity.landscape_measures import DEPTH, FINE, PAPER_TABLES, RADIUS, measure, plan, tables_of
 from lab.papers.simplicity.tables import settings
 from lab.papers.simplicity.tables.accuracy import LONGER_SEARCHES
 from lab.papers.simplicity.tables.settings import IAFS, LEARNED, NEIGHBOURS, NETWORKS, RELU, TANH, TREES, origin
+from lab.papers.tables import compare_one, gains, ratios
 from lab.plots import go
 from lab.plots.caption import set_reading
-from lab.plots.lines import line
-from lab.plots.panels import above, grid
+from lab.plots.panels import above, grid, line
 from lab.plots.style import BLACK, GREY, SEQUENCE, SEQUENTIAL, SIZE, VERMILLION, colour
 from lab.statistics import LEVEL
 

@@ -15,18 +15,16 @@ import pandas as pd
 
 from lab import estimates
 from lab.papers.claims import Claim, Verdict
-from lab.papers.entry import Entry, Planned
-from lab.papers.origin import SILENT, Field, counted
-from lab.papers.runs import POINTS
+from lab.papers.entry import SILENT, Entry, Field, Planned, counted
 from lab.papers.simplicity import settings
 from lab.papers.simplicity.first_steps import steps_to_level
-from lab.papers.simplicity.origin import of_operations
-from lab.papers.simplicity.settings import LEVEL, OPERATIONS, RELU, grokking
+from lab.papers.simplicity.settings import LEVEL, OPERATIONS, RELU, grokking, of_operations
+from lab.papers.tables import POINTS
 from lab.plots import go
 from lab.plots.caption import set_reading
-from lab.plots.operation_table import GREYS, operation_title
 from lab.plots.panels import colour_bar, grid, place
 from lab.plots.style import INK, SEQUENTIAL, SIZE, TEMPLATE, VERMILLION
+from lab.plots.tasks import GREYS, operation_title
 from lab.scale import COMMON, SCALES
 from lab.spec import EpisodeSpec, Learned, Part, RunSpec, replace
 from lab.tasks import Operation

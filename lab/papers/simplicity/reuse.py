@@ -14,15 +14,13 @@ import pandas as pd
 from lab import estimates
 from lab.papers.claims import Claim, Verdict, absent, all_of
 from lab.papers.entry import Entry, Planned
-from lab.papers.runs import POINTS, gains_on_rows
 from lab.papers.simplicity.tables import settings
 from lab.papers.simplicity.tables.accuracy import MORE_SEEDS, checkpoint_accuracies
 from lab.papers.simplicity.tables.settings import LAYERS, LEARNED, RELU, SEEDS, START, WIDTHS, network, origin, tables
-from lab.papers.tables import Labelled, per_run
+from lab.papers.tables import POINTS, Labelled, gains_on_rows, per_run
 from lab.plots import go
 from lab.plots.caption import set_reading, signed
-from lab.plots.lines import method_line, whiskers
-from lab.plots.panels import above, grid, place
+from lab.plots.panels import above, grid, method_line, place, whiskers
 from lab.plots.style import SIZE
 from lab.statistics import INTERVAL, over_seeds
 

@@ -17,13 +17,11 @@ import pandas as pd
 from lab import estimates
 from lab.papers.claims import Claim, Verdict, all_of
 from lab.papers.entry import Entry, Planned
-from lab.papers.runs import POINTS, compare_one, per_seed
 from lab.papers.simplicity import interpolations
 from lab.papers.simplicity.images.accuracy import accuracies, images_tested
 from lab.papers.simplicity.interpolations import LINEAR, RELU_TIMES, SEARCHES, learned, notes, origin, relu, searches_of
-from lab.papers.simplicity.origin import episode_result, restarts
-from lab.papers.simplicity.settings import LEARNED, RELU
-from lab.papers.tables import Labelled
+from lab.papers.simplicity.settings import LEARNED, RELU, episode_result, restarts
+from lab.papers.tables import POINTS, Labelled, compare_one, per_seed
 from lab.plots import comparison, go
 from lab.plots.caption import set_reading
 

@@ -16,19 +16,27 @@ import torch
 from lab import estimates
 from lab.papers.claims import Claim, Verdict, absent, any_of
 from lab.papers.entry import Entry, Planned
-from lab.papers.runs import ratios, steps_to
 from lab.papers.simplicity.first_steps import PERCENT, curves, reached, spare
-from lab.papers.simplicity.origin import episode_result, first_of_searches, of_operations, received, restarts
-from lab.papers.simplicity.settings import LEARNED, LEVEL, METHODS, RELU, Grokking, grokking
-from lab.papers.tables import Labelled, share_by_knot
+from lab.papers.simplicity.settings import (
+    LEARNED,
+    LEVEL,
+    METHODS,
+    RELU,
+    Grokking,
+    episode_result,
+    first_of_searches,
+    grokking,
+    of_operations,
+    received,
+    restarts,
+)
+from lab.papers.tables import Labelled, ratios, share_by_knot, steps_to
 from lab.plots import go
-from lab.plots.caption import counted, set_reading
+from lab.plots.caption import counted, diverged_runs, set_reading
 from lab.plots.functions import SHOWN, draw_inputs
-from lab.plots.lines import line
-from lab.plots.operation_table import operation_title as title
-from lab.plots.panels import above, grid, name_axes, place
+from lab.plots.panels import above, grid, line, name_axes, place
 from lab.plots.style import BLACK, GREY, SIZE, colour, faded
-from lab.plots.words import diverged_runs
+from lab.plots.tasks import operation_title as title
 from lab.probes.profile import wave
 from lab.tasks import Operation
 

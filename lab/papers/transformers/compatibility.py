@@ -13,12 +13,10 @@ from lab import estimates, tasks
 from lab.estimates import proportion
 from lab.papers.claims import Claim, Verdict, absent, all_of, any_of
 from lab.papers.entry import Entry, Planned
-from lab.papers.runs import POINTS, gains, per_seed
-from lab.papers.tables import Labelled, curves
+from lab.papers.tables import POINTS, Labelled, curves, gains, per_seed
 from lab.papers.transformers import matrix
 from lab.papers.transformers.matrix import PAPER, best, clear, comparable, compare, delta, over_tasks, square
-from lab.papers.transformers.origin import origin
-from lab.papers.transformers.settings import ATTENTION_GUESS, BASELINE, setting
+from lab.papers.transformers.settings import ATTENTION_GUESS, BASELINE, origin, setting
 from lab.plots import go, make_subplots
 from lab.plots.caption import counted, set_reading, signed
 from lab.plots.panels import above, colour_bar

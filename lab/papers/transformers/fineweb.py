@@ -19,15 +19,12 @@ from lab.devices import choose_device, device_name
 from lab.estimates import Estimate
 from lab.models.speedrun import SpeedrunModel
 from lab.papers.claims import Claim, Verdict, absent, all_of, text_in_place_of
-from lab.papers.entry import Entry, Planned
-from lab.papers.origin import SILENT, Field, Origin, shipped
-from lab.papers.runs import compare_one
-from lab.papers.tables import Labelled, alive, of_one_search, per_run
+from lab.papers.entry import SILENT, Entry, Field, Origin, Planned, shipped
+from lab.papers.tables import Labelled, alive, compare_one, of_one_search, per_run
 from lab.papers.transformers.language import difference, groups
 from lab.plots import go
 from lab.plots.caption import counted, set_reading
-from lab.plots.lines import line, method_line, whiskers
-from lab.plots.panels import grid
+from lab.plots.panels import grid, line, method_line, whiskers
 from lab.plots.style import GREY, METHOD_SYMBOLS, colour
 from lab.resolve import resolve
 from lab.run import Run

@@ -20,13 +20,11 @@ from lab.papers.entry import Entry, Planned
 from lab.papers.tables import Labelled, learned_functions, per_run
 from lab.papers.transformers.learning_curves import by_method
 from lab.papers.transformers.matrix import delta
-from lab.papers.transformers.origin import origin
-from lab.papers.transformers.settings import MLP, setting
+from lab.papers.transformers.settings import MLP, origin, setting
 from lab.plots import go
 from lab.plots.caption import set_reading, signed
 from lab.plots.functions import fig6
-from lab.plots.lines import line, named, points, whiskers
-from lab.plots.panels import above, grid
+from lab.plots.panels import above, grid, line, named, points, whiskers
 from lab.plots.style import GREY, METHOD_SYMBOLS, SIZE, colour, faded
 from lab.resolve import resolve
 from lab.run import Run

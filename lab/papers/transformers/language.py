@@ -16,11 +16,18 @@ import pandas as pd
 from lab.estimates import Estimate, compare
 from lab.papers.claims import Claim, Verdict, absent, all_of, text_in_place_of
 from lab.papers.entry import Entry, Planned
-from lab.papers.runs import POINTS, compare_one
-from lab.papers.tables import Labelled, alive
+from lab.papers.tables import POINTS, Labelled, alive, compare_one
 from lab.papers.transformers import settings
-from lab.papers.transformers.origin import stories_origin
-from lab.papers.transformers.settings import FROM_GELU, MLP, PAPER_TEXTS, STORIES, STORY_NAMES, TEXT_SEEDS, Setting
+from lab.papers.transformers.settings import (
+    FROM_GELU,
+    MLP,
+    PAPER_TEXTS,
+    STORIES,
+    STORY_NAMES,
+    TEXT_SEEDS,
+    Setting,
+    stories_origin,
+)
 from lab.plots import comparison, go
 from lab.plots.caption import counted, set_reading, signed
 from lab.plots.style import GREY

@@ -14,17 +14,13 @@ from lab import estimates, tasks
 from lab.errors import listed
 from lab.papers.claims import Claim, Verdict, absent, all_of, any_of, on_every_reading
 from lab.papers.entry import Entry, Planned
-from lab.papers.runs import POINTS, gains, per_seed, speed_up
-from lab.papers.tables import curves
+from lab.papers.tables import POINTS, curves, gains, per_seed, speed_up
 from lab.papers.transformers.matrix import NOT_LEARNED, comparable, gain, learned_tasks, over_tasks, unlike_paper
-from lab.papers.transformers.origin import origin
-from lab.papers.transformers.settings import ATTENTION_GUESS, BASELINE, BOTH, MLP, setting
+from lab.papers.transformers.settings import ATTENTION_GUESS, BASELINE, BOTH, MLP, origin, setting
 from lab.plots import go
-from lab.plots.caption import set_reading
-from lab.plots.lines import line, named
-from lab.plots.panels import ACCURACY, FULL, STEP, above, grid, name_axes, place
+from lab.plots.caption import diverged_runs, effect, set_reading
+from lab.plots.panels import ACCURACY, FULL, STEP, above, grid, line, name_axes, named, place
 from lab.plots.style import BLACK, GREY, SIZE, colour, faded, methods_of
-from lab.plots.words import diverged_runs, effect
 from lab.statistics import LEVEL, diverged
 from lab.tasks.named import learned, task_title, trivial
 

@@ -11,17 +11,14 @@ import torch
 from lab import tasks
 from lab.papers.claims import Claim, Verdict, any_of
 from lab.papers.entry import Entry, Planned
-from lab.papers.runs import POINTS, compare_one, per_seed
-from lab.papers.tables import Labelled, final
+from lab.papers.tables import POINTS, Labelled, compare_one, final, per_seed
 from lab.papers.transformers import learning_curves
 from lab.papers.transformers.learning_curves import by_method, by_task, differences, diverged_sentence, draw_floor
 from lab.papers.transformers.matrix import learned_tasks
-from lab.papers.transformers.origin import origin
-from lab.papers.transformers.settings import SEARCHED_TO, TRAINED_TO, setting
+from lab.papers.transformers.settings import SEARCHED_TO, TRAINED_TO, origin, setting
 from lab.plots import go
 from lab.plots.caption import interval_note, set_reading
-from lab.plots.lines import band, method_line, percent_whiskers
-from lab.plots.panels import ACCURACY, FULL, grid, name_axes, place
+from lab.plots.panels import ACCURACY, FULL, band, grid, method_line, name_axes, percent_whiskers, place
 from lab.plots.style import GREY, SIZE, TEMPLATE, colour, methods_of
 from lab.statistics import over_seeds
 from lab.tasks.named import task_title

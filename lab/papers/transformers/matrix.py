@@ -15,8 +15,7 @@ import pandas as pd
 from lab import estimates
 from lab.errors import LabError
 from lab.papers.claims import agreement
-from lab.papers.runs import per_seed
-from lab.papers.tables import alive
+from lab.papers.tables import alive, per_seed
 from lab.papers.transformers.settings import BASELINE, MLP, printed
 from lab.plots.caption import counted, true_minus
 from lab.statistics import half_width

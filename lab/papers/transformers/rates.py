@@ -14,19 +14,15 @@ import pandas as pd
 from lab import tasks
 from lab.papers.claims import Claim, Verdict, absent
 from lab.papers.entry import Entry, Planned
-from lab.papers.runs import POINTS
-from lab.papers.tables import Labelled, at_best_rates
+from lab.papers.tables import POINTS, Labelled, at_best_rates
 from lab.papers.tables import best_rates as best_of
 from lab.papers.transformers.matrix import gain
-from lab.papers.transformers.origin import origin
-from lab.papers.transformers.settings import BASELINE, MLP, printed_rate, setting
+from lab.papers.transformers.settings import BASELINE, MLP, origin, printed_rate, setting
 from lab.papers.transformers.sweep import SEEDS
 from lab.plots import go
-from lab.plots.caption import set_reading
-from lab.plots.lines import band, line, method_line
-from lab.plots.panels import FULL, grid, name_axes, place
+from lab.plots.caption import effect, set_reading
+from lab.plots.panels import FULL, band, grid, line, method_line, name_axes, place
 from lab.plots.style import BLACK, GREY, METHOD_SYMBOLS, colour, methods_of
-from lab.plots.words import effect
 from lab.spec import replace
 from lab.statistics import INTERVAL, over_seeds
 from lab.tasks.named import learned, task_title, trivial

@@ -13,17 +13,24 @@ import pandas as pd
 from lab.estimates import Estimate
 from lab.papers.claims import Claim, Verdict, all_of
 from lab.papers.entry import Entry, Planned
-from lab.papers.runs import POINTS
-from lab.papers.tables import learned_functions
+from lab.papers.tables import POINTS, learned_functions
 from lab.papers.transformers import language, settings
 from lab.papers.transformers.language import accuracy_gains, better, changes, claim_on_stories, final, verdicts_of
-from lab.papers.transformers.origin import stories_origin, texts_origin
-from lab.papers.transformers.settings import ATTENTION, BASELINE, BOTH, FROM_GELU, MLP, STORIES, Setting
+from lab.papers.transformers.settings import (
+    ATTENTION,
+    BASELINE,
+    BOTH,
+    FROM_GELU,
+    MLP,
+    STORIES,
+    Setting,
+    stories_origin,
+    texts_origin,
+)
 from lab.plots import go
 from lab.plots.caption import counted, set_reading, signed
 from lab.plots.functions import by_method
-from lab.plots.lines import points, whiskers
-from lab.plots.panels import grid
+from lab.plots.panels import grid, points, whiskers
 from lab.plots.style import GREY, METHOD_SYMBOLS, colour, methods_of
 from lab.spec import Learned, Shaped, replace
 from lab.statistics import LEVEL

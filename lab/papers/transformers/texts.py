@@ -13,17 +13,14 @@ import pandas as pd
 from lab import estimates
 from lab.papers.claims import Claim, Verdict, absent, all_of, any_of
 from lab.papers.entry import Entry, Planned
-from lab.papers.runs import POINTS, compare_one, per_seed
-from lab.papers.tables import Labelled, alive, per_run
+from lab.papers.tables import POINTS, Labelled, alive, compare_one, per_run, per_seed
 from lab.papers.transformers import language, settings
 from lab.papers.transformers.language import LINEAR, claim_on_texts, perplexity_changes, some_text, verdicts_of
 from lab.papers.transformers.matrix import comparable
-from lab.papers.transformers.origin import texts_origin
-from lab.papers.transformers.settings import BASELINE, FROM_GELU, MLP, TEXT_NAMES, TEXT_SEEDS, TEXTS
+from lab.papers.transformers.settings import BASELINE, FROM_GELU, MLP, TEXT_NAMES, TEXT_SEEDS, TEXTS, texts_origin
 from lab.plots import go
 from lab.plots.caption import set_reading, signed
-from lab.plots.lines import line, points
-from lab.plots.panels import STEP, above, grid, place
+from lab.plots.panels import STEP, above, grid, line, place, points
 from lab.plots.style import DIVERGING, GREY, METHOD_SYMBOLS, SIZE, TEMPLATE, cell_ink, colour, faded, methods_of
 from lab.spec import replace
 from lab.statistics import LEVEL

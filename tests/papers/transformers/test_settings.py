@@ -9,8 +9,7 @@ from lab.errors import ArgumentError
 from lab.models.transformer import Transformer
 from lab.papers.hypernetwork import settings
 from lab.papers.hypernetwork.settings import origin as hyper_origin
-from lab.papers.transformers.origin import origin
-from lab.papers.transformers.settings import CHEAP, setting
+from lab.papers.transformers.settings import CHEAP, origin, setting
 from lab.papers.transformers.sweep import RATES, SEARCHED, best, best_choice, best_knot_rate
 from lab.places import RESULTS
 from lab.scale import COMMON

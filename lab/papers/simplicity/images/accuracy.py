@@ -15,15 +15,13 @@ import pandas as pd
 
 from lab.papers.claims import Claim, Verdict, absent, all_of, any_of
 from lab.papers.entry import Entry, Planned
-from lab.papers.runs import POINTS, gains_on_rows
 from lab.papers.simplicity.complexity import kept_accuracy
 from lab.papers.simplicity.images import settings
 from lab.papers.simplicity.images.settings import CLASSIFICATION, FROM_ZERO, METHODS, REGRESSION, RELU, TARGETS, TITLES
-from lab.papers.tables import Labelled, alive, per_run
+from lab.papers.tables import POINTS, Labelled, alive, gains_on_rows, per_run
 from lab.plots import go
 from lab.plots.caption import set_reading
-from lab.plots.lines import Panel, points, whiskers
-from lab.plots.panels import grid, name_axes, place
+from lab.plots.panels import Panel, grid, name_axes, place, points, whiskers
 from lab.plots.style import METHOD_SYMBOLS, colour, faded, method_title, methods_of
 from lab.statistics import INTERVAL, over_seeds
 

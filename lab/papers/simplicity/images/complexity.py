@@ -11,11 +11,10 @@ import pandas as pd
 from lab import estimates
 from lab.papers.claims import NOTHING, Claim, Verdict, all_of, on_every_reading, spearman
 from lab.papers.entry import Entry
-from lab.papers.runs import ratios
 from lab.papers.simplicity.complexity import of_probabilities, probabilities, variation
 from lab.papers.simplicity.images.accuracy import SHOWN, TASKS, accuracies, against, diverged_runs, notes, plan
 from lab.papers.simplicity.images.settings import CLASSIFICATION, FIRST, FROM_ZERO, REGRESSION, SEEDS, TITLES, origin
-from lab.papers.tables import Labelled, alive
+from lab.papers.tables import Labelled, alive, ratios
 from lab.plots import go
 from lab.plots.caption import set_reading, true_minus
 from lab.plots.panels import above, grid, log_axis, place

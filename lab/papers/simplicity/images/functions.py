@@ -21,15 +21,13 @@ from lab.papers.entry import Entry, Planned
 from lab.papers.simplicity.images import settings
 from lab.papers.simplicity.images.accuracy import TASKS, plan
 from lab.papers.simplicity.images.settings import CLASSIFICATION, FROM_RELU, FROM_ZERO, REGRESSION, RELU, TITLES
-from lab.papers.simplicity.origin import episode_result, first_of_searches, received
+from lab.papers.simplicity.settings import episode_result, first_of_searches, received
 from lab.papers.tables import Labelled
 from lab.plots import go
-from lab.plots.caption import set_reading
+from lab.plots.caption import effect, set_reading
 from lab.plots.functions import draw_inputs, gelu, window
-from lab.plots.lines import line, named
-from lab.plots.panels import above, grid
+from lab.plots.panels import above, grid, line, named
 from lab.plots.style import BLACK, GREY, SEQUENCE, SIZE, colour, faded, method_title
-from lab.plots.words import effect
 from lab.probes.profile import Received, counts
 from lab.run import Run
 from lab.scale import SCALES

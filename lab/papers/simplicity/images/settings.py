@@ -13,7 +13,7 @@ from typing import Any
 
 from lab.data import datasets
 from lab.errors import ArgumentError
-from lab.papers.origin import Field, Origin, compared
+from lab.papers.entry import Field, Origin, compared
 from lab.scale import SCALES, check_scale, model_scale
 from lab.spec import ConstantRate, EpisodeSpec, Learned, Part, Perceptron, Restart, RunSpec, replace
 from lab.tasks import Images

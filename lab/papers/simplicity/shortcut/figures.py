@@ -15,11 +15,9 @@ from lab.papers.simplicity.settings import RELU
 from lab.papers.simplicity.shortcut import measures
 from lab.papers.simplicity.shortcut.measures import ALONE, CIFAR, FOR, METHODS, SHIPPED, SVHN, ends, origin, planned
 from lab.plots import go
-from lab.plots.caption import set_reading, signed, true_minus
-from lab.plots.lines import Panel, line, points, whiskers
-from lab.plots.panels import grid
+from lab.plots.caption import diverged_runs, effect, set_reading, signed, true_minus
+from lab.plots.panels import Panel, grid, line, points, whiskers
 from lab.plots.style import BLACK, GREY, METHOD_SYMBOLS, SIZE, colour, faded
-from lab.plots.words import diverged_runs, effect
 from lab.statistics import INTERVAL, half_width
 from lab.tasks import Collage
 from lab.tasks.collage import TILES

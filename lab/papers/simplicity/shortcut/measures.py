@@ -16,13 +16,10 @@ import pandas as pd
 from lab import estimates
 from lab.data import datasets
 from lab.papers.claims import Claim, Verdict, all_of
-from lab.papers.entry import Planned
-from lab.papers.origin import Field, Origin, shipped
-from lab.papers.runs import POINTS, compare_one, gains_on_rows
+from lab.papers.entry import Field, Origin, Planned, shipped
 from lab.papers.simplicity.images.settings import TITLES
-from lab.papers.simplicity.origin import episode_result, first_of_searches, numbers_of, restarts
-from lab.papers.simplicity.settings import RELU
-from lab.papers.tables import Labelled
+from lab.papers.simplicity.settings import RELU, episode_result, first_of_searches, numbers_of, restarts
+from lab.papers.tables import POINTS, Labelled, compare_one, gains_on_rows
 from lab.resolve import resolve
 from lab.scale import SCALES, check_scale, model_scale
 from lab.spec import ConstantRate, EpisodeSpec, Learned, Part, Perceptron, Restart, RunSpec, replace

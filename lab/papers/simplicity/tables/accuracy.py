@@ -19,15 +19,13 @@ from lab.errors import shortened
 from lab.models.baselines import Baseline, fit
 from lab.papers.claims import Claim, Verdict, absent, all_of, any_of
 from lab.papers.entry import Entry, Planned
-from lab.papers.runs import POINTS
 from lab.papers.simplicity.complexity import kept_accuracy, probabilities, variation
 from lab.papers.simplicity.tables import settings
 from lab.papers.simplicity.tables.settings import IAFS, LEARNED, LINEAR, METHODS, NEIGHBOURS, RELU, TANH, TREES, tables
-from lab.papers.tables import Labelled
+from lab.papers.tables import POINTS, Labelled
 from lab.plots import go
 from lab.plots.caption import set_reading
-from lab.plots.lines import points, whiskers
-from lab.plots.panels import grid, name_axes, place
+from lab.plots.panels import grid, name_axes, place, points, whiskers
 from lab.plots.style import METHOD_SYMBOLS, SIZE, colour
 from lab.run import Run
 from lab.scale import model_scale

@@ -16,11 +16,11 @@ from lab import estimates
 from lab.errors import shortened
 from lab.papers.claims import Claim, Verdict, absent, all_of, any_of
 from lab.papers.entry import Entry
-from lab.papers.runs import POINTS, gains, gains_on_rows, ratios
 from lab.papers.simplicity.complexity import SATURATES, of_probabilities
 from lab.papers.simplicity.tables import accuracy, settings
 from lab.papers.simplicity.tables.accuracy import ALMOST_ALL, SHOWN, chosen_means, measure, plan
 from lab.papers.simplicity.tables.settings import IAFS, LEARNED, LINEAR, NEIGHBOURS, NETWORKS, RELU, TANH, TREES
+from lab.papers.tables import POINTS, gains, gains_on_rows, ratios
 from lab.plots import go
 from lab.plots.caption import set_reading
 from lab.plots.panels import grid, name_axes, place

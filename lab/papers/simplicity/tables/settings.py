@@ -11,7 +11,7 @@ from typing import Any
 
 from lab.data import datasets
 from lab.data.shape import TableShape
-from lab.papers.origin import Origin, beside_scale, compared, shipped
+from lab.papers.entry import Origin, beside_scale, compared, shipped
 from lab.scale import SCALES, check_scale, model_scale
 from lab.spec import ConstantRate, EpisodeSpec, Learned, Perceptron, Restart, RunSpec, replace
 from lab.tasks import Tabular

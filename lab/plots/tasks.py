@@ -1,8 +1,4 @@
-"""A problem of SRAVEN as symbols: a grid of 3×3 panels, with a row of each panel for a feature; the last is asked for.
-
-A value v of F is a dial, filled clockwise from the top by v/F of a turn, with the number beside it: values are counted
-modulo F, so a progression turns by the same angle from panel to panel, and what is added adds up as angles do.
-"""
+"""Problems as pictures: a SRAVEN matrix, the table of a binary operation, a fuzzy logic function on a plane."""
 
 from __future__ import annotations
 
@@ -10,11 +6,15 @@ import html
 import math
 from collections.abc import Sequence
 from itertools import product
+from typing import Any
 
 import numpy as np
+import torch
 
-from lab.plots import go
-from lab.plots.style import BLUE, FONT, GREEN, GREY, SIZE, TEMPLATE, VERMILLION
+from lab.plots import go, make_subplots
+from lab.plots.panels import grid, place_bars, points
+from lab.plots.style import BLUE, CELL_INK, FONT, GREEN, GREY, ORANGE, SIZE, SKY, TEMPLATE, VERMILLION
+from lab.tasks import Operation
 from lab.tasks.sraven import COLUMNS, RULES
 from lab.tasks.stream import Examples
 
@@ -25,7 +25,7 @@ STYLE = f'xmlns="http://www.w3.org/2000/svg" font-family="{FONT}" font-size="{SI
 Answer = Sequence[int | None]
 
 
-def draw(
+def draw_matrix(
     examples: Examples, i: int, values: int, answer: Answer | None = None, judged: bool = False, solved: bool = False
 ) -> str:
     """Problem i as SVG, 300 px wide or so, as text to put into a page.
@@ -140,7 +140,7 @@ ROW, TOP, BOTTOM = 62, 52, 46  # px: of a feature, above and below all
 SHARE = 0.82  # of a row that a bar of probability 1 takes
 
 
-def frame() -> go.Figure:
+def bars_frame() -> go.Figure:
     """The picture without data: bars of wrong values, bars of right ones, a mark for what a person says."""
     figure = go.Figure()
     for name, colour in (("model, other values", GREY), ("model, the right value", BLUE)):
@@ -162,7 +162,7 @@ def frame() -> go.Figure:
     return figure
 
 
-def refill(
+def refill_bars(
     figure: go.Figure,
     values: int,
     probabilities: np.ndarray | None,
@@ -195,3 +195,145 @@ def refill(
     figure.layout.xaxis.range = (-0.6, values - 0.4)
     figure.layout.yaxis.range = (0, count)
     figure.layout.yaxis.tickvals, figure.layout.yaxis.ticktext = bases, [chr(ord("A") + i) for i in range(count)]
+
+
+# By code: asked nothing yet; wrong, right; each for pairs of the test split, then for those of training.
+KINDS = (
+    ("no answers yet", "#F4F4F4"),
+    ("test pair, wrong", VERMILLION),
+    ("test pair, right", BLUE),
+    ("training pair, wrong", ORANGE),
+    ("training pair, right", SKY),
+)
+TABLE, ANSWERS = 0, 1  # the traces
+GREYS = ((0.0, "#000000"), (1.0, "#FFFFFF"))
+_HIGH = {"^2": "²", "^3": "³", "^-1": "⁻¹"}
+
+
+def codes(task: Operation, answers: np.ndarray | None, seed: int = 0) -> np.ndarray:
+    """What each cell of the table is, (n, n) int8, as a place in KINDS. answers (n, n): a network's; None: no network.
+
+    Pairs that are neither in training nor in the test split, as those of "val", count as test pairs: the network has
+    not seen them.
+
+    >>> task = Operation("a+b", modulus=5)
+    >>> np.unique(codes(task, task.table().numpy())).tolist()  # every answer is right
+    [2, 4]
+    """
+    n = task.classes
+    if answers is None:
+        return np.zeros((n, n), np.int8)
+    train = task.split(seed)["train"].latents
+    in_training = np.zeros((n, n), bool)
+    in_training[train["a"].numpy(), train["b"].numpy()] = True
+    return (1 + (answers == task.table().numpy()) + 2 * in_training).astype(np.int8)
+
+
+def every_pair(task: Operation) -> torch.Tensor:
+    """The input of each pair of operands, (n², 2n) float32, in the order of the table."""
+    one = torch.eye(task.classes)
+    return torch.cat([one.repeat_interleave(task.classes, 0), one.repeat(task.classes, 1)], 1)
+
+
+def table_frame() -> go.Figure:
+    """Two empty images in a row, with a legend of the right one."""
+    figure = make_subplots(1, 2, horizontal_spacing=0.1, subplot_titles=("the operation", "answers"))
+    steps = [(edge / len(KINDS), ink) for at, (_, ink) in enumerate(KINDS) for edge in (at, at + 1)]
+    figure.add_heatmap(
+        colorscale=GREYS, showscale=False, hovertemplate="a = %{y}, b = %{x}: %{z}<extra></extra>", row=1, col=1
+    )
+    scale = {"colorscale": steps, "zmin": -0.5, "zmax": len(KINDS) - 0.5, "showscale": False}
+    figure.add_heatmap(hovertemplate="a = %{y}, b = %{x}: answer %{text}<extra></extra>", row=1, col=2, **scale)
+    for name, ink in KINDS[1:]:
+        points(figure, [None], [None], ink, (1, 2), 11, "square", name=name, hoverinfo="skip")
+    plain = {"showticklabels": False, "ticks": "", "showgrid": False, "showline": False, "constrain": "domain"}
+    figure.update_xaxes(title={"text": "b", "standoff": 2}, **plain)
+    figure.update_yaxes(autorange="reversed", constraintoward="top", **plain)
+    figure.update_yaxes(title={"text": "a", "standoff": 2}, scaleanchor="x", col=1)
+    figure.update_yaxes(scaleanchor="x2", col=2)
+    figure.update_layout(
+        template=TEMPLATE,
+        height=360,
+        margin={"l": 24, "r": 14, "t": 26, "b": 80},
+        legend={"yref": "container", "y": 0.01, "yanchor": "bottom", "x": 0},
+    )
+    return figure
+
+
+def fill_table(figure: go.Figure, task: Operation) -> None:
+    """Another operation on the left; nothing on the right."""
+    figure.data[TABLE].z = task.table().numpy().astype(np.int16)
+    figure.layout.annotations[TABLE].text = operation_title(task.name)
+    fill_answers(figure, task, None)
+
+
+def fill_answers(figure: go.Figure, task: Operation, answers: np.ndarray | None, step: int = 0) -> None:
+    """What a network answers (n, n) after this step."""
+    trace = figure.data[ANSWERS]
+    trace.z = codes(task, answers)
+    trace.text = None if answers is None else answers
+    figure.layout.annotations[ANSWERS].text = "answers" if answers is None else f"answers at step {step:,}"
+
+
+def operation_title(name: str) -> str:
+    """The name of an operation as figures spell it: powers are high, the ring or group is in brackets.
+
+    >>> operation_title("a^3+ab mod 53")
+    'a³+ab (mod 53)'
+    >>> operation_title("aba^-1 in S4")
+    'aba⁻¹ (in S4)'
+    """
+    for plain, high in _HIGH.items():
+        name = name.replace(plain, high)
+    where = " mod " if " mod " in name else " in "
+    form, ring = name.rsplit(where, 1)
+    return f"{form} ({where.strip()} {ring})"
+
+
+TITLES = ("the function", "the model")
+
+
+def planes_frame() -> go.Figure:
+    """Two empty planes with one scale of colours: the function, the model; on each, the examples in context."""
+    figure = grid(TITLES, 2, height=250, top=40, share_y=False)
+    hover = "%{x:.2f}, %{y:.2f}: %{z:.2f}<extra></extra>"
+    for column in (1, 2):
+        figure.add_heatmap(x=[], y=[], z=[], coloraxis="coloraxis", hovertemplate=hover, row=1, col=column)
+    dots: dict[str, Any] = {"marker": {"size": 8, "coloraxis": "coloraxis", "line": {"width": 1.2, "color": CELL_INK}}}
+    dots["hovertemplate"] = "example in context: %{marker.color:.2f}<extra></extra>"
+    for column in (1, 2):
+        figure.add_scatter(x=[], y=[], mode="markers", showlegend=False, row=1, col=column, **dots)
+    place_bars(figure, ["truth value"])
+    figure.update_layout(coloraxis={"cmin": 0, "cmax": 1})
+    figure.add_annotation(xref="x2 domain", yref="y2 domain", x=0.5, y=0.5, showarrow=False)
+    return figure
+
+
+def refill_planes(
+    figure: go.Figure,
+    axes: tuple[str, str],
+    ticks: np.ndarray,
+    truth: np.ndarray,
+    model: np.ndarray | None,
+    points: np.ndarray,
+    values: Sequence[float],
+    note: str = "",
+) -> None:
+    """Change a `frame`: axes: names of the two variables. ticks (n,). truth, model (n, n): row is the second variable;
+    None for a model that is not there. points (examples, 2), values (examples,): those in context.
+
+    >>> figure = frame()
+    >>> plane = np.array([[0.0, 0.5], [0.5, 1.0]])
+    >>> refill(figure, ("x1", "x2"), np.array([0, 1]), plane, plane / 2, np.array([[0.2, 0.3]]), [0.4])
+    >>> figure.data[1].z.max(), figure.data[2].marker.color
+    (np.float64(0.5), (0.4,))
+    """
+    nothing = np.empty((0, 0))  # not NaN, which JSON has no word for
+    for plane, z in zip(figure.data[:2], (truth, nothing if model is None else model), strict=True):
+        plane.x, plane.y, plane.z = ticks, ticks, z
+    for dots in figure.data[2:]:
+        dots.x, dots.y, dots.marker.color = points[:, 0], points[:, 1], list(values)
+    for axis in (figure.layout.xaxis, figure.layout.xaxis2):
+        axis.title.text = axes[0]
+    figure.layout.yaxis.title.text = axes[1]
+    figure.layout.annotations[-1].text = note

@@ -111,6 +111,19 @@ def test_every_dependency_is_pinned_inside_its_range():
         assert requirement.specifier.contains(pin), f"{requirement} excludes its own pin {pin}"
 
 
+def test_hashes_are_of_the_pins_and_of_all_that_is_needed():
+    lines = (ROOT / "hashes.txt").read_text(encoding="utf-8").splitlines()
+    hashed = dict(
+        re.fullmatch(r"(\S+)==(\S+) --hash=sha256:[0-9a-f]{64}", line).groups() for line in lines if line[0] != "#"
+    )
+    pins = (line.split("==") for line in (ROOT / "constraints.txt").read_text(encoding="utf-8").split() if "==" in line)
+    pinned = {canonicalize_name(name): version for name, version in pins}
+    assert {name: pinned.get(canonicalize_name(name)) for name in hashed} == hashed | {"torch": pinned["torch"]}
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    needed = map(Requirement, [*project["dependencies"], *project["optional-dependencies"]["export"]])
+    assert {canonicalize_name(one.name) for one in needed} <= {*map(canonicalize_name, hashed)}
+
+
 def test_what_names_the_version_names_the_same():
     version = lab.__version__
     assert f"\nversion: {version}\n" in (ROOT / "CITATION.cff").read_text(encoding="utf-8")

@@ -269,6 +269,6 @@ class Gallery:
         """Write it and say where the first page is."""
         from lab.gallery import write_gallery
 
-        print("Drawing the pages, which takes about 30 seconds.", file=sys.stderr, flush=True)
+        print("Drawing the pages, which takes about 10 seconds.", file=sys.stderr, flush=True)
         written = write_gallery(self.out, mine=self.mine)
         print(f"{len(written)} pages; open {written[0].resolve()}")

@@ -6,7 +6,6 @@ import shutil
 from contextlib import nullcontext
 from pathlib import Path
 
-import plotly.graph_objects as go
 from plotly.offline import get_plotlyjs
 
 from lab.catalogue.registry import PAPERS, entries
@@ -17,7 +16,7 @@ from lab.errors import ArgumentError, LabError, check_path
 from lab.gallery import pages
 from lab.nonlinearity.zoo import shipped_alone
 from lab.places import NOTEBOOKS, RESULTS
-from lab.plots.page import CONFIG, with_room
+from lab.plots.page import CONFIG, room
 from lab.widgets import explore
 from lab.widgets.pages import style as page_style
 
@@ -119,7 +118,9 @@ def _figure_page(card: pages.Card) -> str:
     folder, name = shipped_results(card.name, card.scale).folder, card.name
     plot = json.loads(_plot(folder))
     first, _, rest = plot["layout"].get("meta", {}).get("caption", card.entry.shows).partition("\n")
-    shown = with_room(go.Figure(plot)).update_layout(autosize=True)
+    layout = plot["layout"] | {"autosize": True}
+    for part, change in room(layout).items():
+        layout[part] = layout.get(part, {}) | change if isinstance(change, dict) else change
     links = {"explorer": f"explorers/{name}.html"} if name in EXPLORED else {}
     links |= {table: f"tables/{name}/{table}" for table in _tables(folder)}
     links |= {"notebook": f"notebooks/{card.notebook}"} if card.notebook else {}
@@ -129,8 +130,8 @@ def _figure_page(card: pages.Card) -> str:
         "../../",
         card=card,
         paper=PAPERS.get(card.paper, card.paper),
-        height=shown.layout.height or 450,
-        drawn=shown.to_json().replace("<", "\\u003c"),
+        height=layout.get("height", 450),
+        drawn=json.dumps(plot | {"layout": layout}, separators=(",", ":")).replace("<", "\\u003c"),
         config=CONFIG,
         first=first,
         rest=rest.split("\n"),

@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
+from typing import Any
 
-import plotly.io
-from plotly.io.base_renderers import MimetypeRenderer
+# Plotly's renderers import nbformat, and that in the end a check of addresses in any script, which compiles 38 grammars
+# for more than a second. No plot has such an address: where nobody has imported the check, it is left out.
+_absent = sys.modules.setdefault("rfc3987_syntax", None)  # type: ignore[arg-type]
+from plotly.io import renderers  # noqa: E402
+from plotly.io.base_renderers import MimetypeRenderer  # noqa: E402
 
-from lab.plots import go
-from lab.plots.svg import svg
+from lab.plots import go  # noqa: E402
+from lab.plots.svg import svg  # noqa: E402
+
+if _absent is None:
+    del sys.modules["rfc3987_syntax"]
 
 # Plotly 7 has a button that uploads the plot to a company's server. No plot of the lab offers that.
 PRIVATE = {"showSendToCloud": False, "plotlyServerURL": ""}
@@ -23,8 +31,8 @@ CELL = f"""{THEME}
 .jp-OutputArea-child > .jp-RenderedPlotly:has(> .plot-container) {{ min-width: {NARROWEST}px; overflow: hidden; }}
 """
 
-for _name in list(plotly.io.renderers):
-    _renderer = plotly.io.renderers[_name]
+for _name in list(renderers):
+    _renderer = renderers[_name]
     if hasattr(_renderer, "config"):
         _renderer.config = {**(_renderer.config or {}), **PRIVATE}
 
@@ -41,10 +49,10 @@ class SVG(MimetypeRenderer):
         return {"text/plain": "a plot that JupyterLab shows"} if picture is None else {"image/svg+xml": picture}
 
 
-plotly.io.renderers["lab_svg"] = SVG()  # Plotly's own "svg" needs a browser
-_default = (plotly.io.renderers.default or "").split("+")
+renderers["lab_svg"] = SVG()  # Plotly's own "svg" needs a browser
+_default = (renderers.default or "").split("+")
 if {"plotly_mimetype", "jupyterlab", "vscode", "nteract"} & {*_default} and "lab_svg" not in _default:
-    plotly.io.renderers.default = "+".join([*_default, "lab_svg"])
+    renderers.default = "+".join([*_default, "lab_svg"])
 
 
 def with_room(figure: go.Figure) -> go.Figure:
@@ -55,23 +63,24 @@ def with_room(figure: go.Figure) -> go.Figure:
     >>> copy.height, copy.margin.t, round(300 * (1 - copy.legend.y))
     (300, 56, 26)
     """
-    copy = Plot(figure)
-    height, top, legend = copy.layout.height, copy.layout.margin.t, copy.layout.legend
-    copy.update_layout(margin={"t": BAR + (_of_template(copy, top) if top is None else top)})
-    if legend.yanchor == "bottom" and legend.yref != "container":  # it pushes the plot down, as far as it must itself
-        legend.title = {"text": " ", "side": "top", "font": {"size": 18}}
+    return Plot(figure).update_layout(room(figure.layout.to_plotly_json()))
+
+
+def room(layout: dict[str, Any]) -> dict[str, Any]:
+    """What of a layout changes for this room, both as JSON: reading all of a plot into Plotly's classes takes long."""
+    height, legend = layout.get("height"), layout.get("legend", {})
+    template = layout.get("template", {}).get("layout", {}).get("margin", {}).get("t")
+    top = layout.get("margin", {}).get("t", template or 100)  # Plotly's own
+    change: dict[str, Any] = {"margin": {"t": BAR + top}}
+    if legend.get("yanchor") == "bottom" and legend.get("yref") != "container":
+        # it pushes the plot down, as far as it must itself
+        change["legend"] = {"title": {"text": " ", "side": "top", "font": {"size": 18}}}
     if height is not None:
-        from_edge = [copy.layout.title, *([legend] if legend.yref == "container" else [])]
-        for part in from_edge:
-            if part.y is not None:
-                part.y = part.y * height / (height + BAR)
-        copy.layout.height = height + BAR
-    return copy
-
-
-def _of_template(figure: go.Figure, top: int | None) -> int:
-    """The room on top that a figure has which does not say it."""
-    return figure.layout.template.layout.margin.t or top or 100  # Plotly's own
+        for name in ("title", *(["legend"] if legend.get("yref") == "container" else [])):
+            if (y := layout.get(name, {}).get("y")) is not None:
+                change[name] = {"y": y * height / (height + BAR)}
+        change["height"] = height + BAR
+    return change
 
 
 class Plot(go.Figure):

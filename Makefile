@@ -48,8 +48,9 @@ types: $(TESTED)
 	$(BIN)/python -m mypy
 
 # A file's tests share what they have trained, so a worker takes files, in the order in which tests/conftest.py puts them.
+# Processes that tests start find compiled what they import, also where PYTHONDONTWRITEBYTECODE is set.
 # PYTEST: further arguments, as in make unit PYTEST="-m numerical"
-TESTS = $(BIN)/python -m pytest --numprocesses logical --maxprocesses 4 --dist loadfile --no-loadscope-reorder $(PYTEST)
+TESTS = env -u PYTHONDONTWRITEBYTECODE $(BIN)/python -m pytest --numprocesses logical --maxprocesses 4 --dist loadfile --no-loadscope-reorder $(PYTEST)
 
 suite: $(TESTED)  ## run every test; those of the browser wait much, and others use that time
 	$(TESTS)

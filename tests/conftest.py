@@ -83,6 +83,7 @@ def _not_the_users_store(tmp_path_factory):
         patch.setenv("LAB_CACHE", str(folder / "cache"))  # only what is shipped is here
         patch.setenv("LAB_WORKERS", "1")  # a worker process imports torch for seconds, to train for less than one
         patch.delenv("LAB_DATA", raising=False)
+        patch.setenv("BROWSER_PATH", "none")  # images take a Chrome seconds: tests of them take this away
         patch.setattr("lab.progress.LONG", float("inf"))  # nothing is long on a busy machine
         yield
 

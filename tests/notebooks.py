@@ -40,10 +40,14 @@ def read(path):
     return nbformat.read(path, as_version=4)
 
 
+# Parameters with which a notebook takes seconds: figures and, where it trains some, models are of smoke scale.
+SMOKE = {"scale": "smoke", "training": "smoke", "count": 1000, "shown": 200, "steps": 2}
+
+
 def smoke(notebook):
-    """Values of its parameters with which figures and, where it trains some, models are of smoke scale."""
+    """Those that its parameters cell has."""
     source = parameters(notebook).source
-    return {name: "smoke" for name in ("scale", "training") if re.search(f"^{name} = ", source, re.MULTILINE)}
+    return {name: value for name, value in SMOKE.items() if re.search(f"^{name} = ", source, re.MULTILINE)}
 
 
 def parameters(notebook):

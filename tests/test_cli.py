@@ -39,7 +39,6 @@ def lab(capsys, tmp_path, monkeypatch):
     """Run a command in an empty folder: exit code, lines of stdout, lines of stderr without progress bars."""
     (tmp_path / "work").mkdir()
     monkeypatch.chdir(tmp_path / "work")
-    monkeypatch.setenv("BROWSER_PATH", "none")  # images take a Chrome seconds
 
     def run(words: str) -> tuple[int, list[str], list[str]]:
         capsys.readouterr()
@@ -325,7 +324,7 @@ def test_a_forced_figure_that_is_killed_again_and_again_comes_to_its_end(nursery
         assert ended.code == -signal.SIGKILL, ended.err
         assert len(list(store.results())) == trained and ("goes on" in ended.err) == (trained > 1)
     code = "import lab.cli; lab.cli.main('figure transformers/fig3 --scale smoke --seeds 1 --out {}'.split())"
-    ended = nursery.run(code.format(tmp_path / "again"), LAB_STORE=store_folder, BROWSER_PATH="none")
+    ended = nursery.run(code.format(tmp_path / "again"), LAB_STORE=store_folder)
     assert ended.code == 0 and not list((store_folder / "forced").iterdir()), ended.err
     after = {path: (path / "done.json").stat().st_ino for path in store.results()}
     assert after.keys() == before.keys() and store.verify() == []
@@ -508,7 +507,7 @@ except PermissionError as error:
     raise SystemExit(77)
 main("figure transformers/fig3 --scale smoke --seeds 1 --out small/figure".split())
 """
-    ended = nursery.run(code, LAB_STORE=os.environ["LAB_STORE"], BROWSER_PATH="none")
+    ended = nursery.run(code, LAB_STORE=os.environ["LAB_STORE"])
     if ended.code == 77:
         pytest.skip("this machine lets nobody mount a small disk")
     assert ended.code == 1 and len(ended.said) == 1 and "small/figure" in ended.said[0]

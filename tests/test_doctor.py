@@ -49,6 +49,7 @@ def test_the_command_prints_it_for_people_and_programs(capsys):
 
 def test_a_browser_is_found_where_images_find_it(monkeypatch, tmp_path):
     chromes = [name for name in ("chromium", "google-chrome", "chrome") if shutil.which(name)]
+    monkeypatch.delenv("BROWSER_PATH")
     found = doctor.browser()
     assert found is None or os.access(found, os.X_OK)
     assert not chromes or found

@@ -242,8 +242,9 @@ def cooked(name, numbers, **parameters):
         if made & wanted:
             needed.append(cell.source)
             wanted = wanted - made | read
+    controls = any("shuffled" in number for number in numbers)  # else the ten decoders of shuffled labels say nothing
     for cell in reversed(needed):
-        exec(cell, names)
+        exec(cell if controls else cell.replace("shuffles=10", "shuffles=1"), names)
     return names
 
 

@@ -22,7 +22,7 @@ from lab.run import Run
 from lab.tasks.stream import Examples
 
 SEED = 0  # of the examples, of decoders and maps
-SHUFFLES = 10  # decoders that are trained on shuffled labels
+SHUFFLES, FEW = 10, 1_000  # decoders of shuffled labels; two where there are fewer examples, as at scale smoke
 # A departure that all maps have.
 MAPS = "the paper states no setting of its t-SNE: here perplexity 30, started from PCA; codes of one model, seed 0"
 Sample = Callable[[Run, str, int], Examples]  # (run, split, number of examples)
@@ -66,7 +66,8 @@ def decoded(
         for layer, codes in enumerate(zip(*(layers(run, part) for part in parts), strict=True)):
             both = np.concatenate([part.codes for part in codes])
             # one function in six has a term: a decoder that does not weigh classes alike would never say yes
-            result = decode(both, truth, group, SEED, train=train, shuffles=SHUFFLES, balanced=True)
+            shuffles = SHUFFLES if count >= FEW else 2
+            result = decode(both, truth, group, SEED, train=train, shuffles=shuffles, balanced=True)
             score = result.f1 if names else result.accuracy
             columns = (score.value, score.low, score.high, score.chance, score.shuffled.mean(0))
             for index, values in enumerate(zip(*map(np.atleast_1d, columns), strict=True)):

@@ -7,7 +7,8 @@
 Ours is what the engine does: a fleet, with its batches made on the way, its optimizer and its book-keeping; evaluation
 is shown apart, as a share of training at the figure's own rhythm. Plain is the same model (its outputs are compared
 with ours before anything is timed), run by run, with batches ready in memory and torch's Adam; compiled is that under
-`torch.compile`, and ours is compiled once more as LAB_STEPS=compiled does it. All are interleaved, round by round, with
+`torch.compile`, and ours is compiled once more as LAB_STEPS=compiled does it, and where the kernel takes its steps,
+trained without it, as LAB_STEPS=plain does. All are interleaved, round by round, with
 a large float32 product that gives the machine's rate. Shown are medians over rounds: rows or tokens a second, the share
 of that rate which the matrix products of a step amount to, and how often as fast as the others ours is; seconds are
 those of the processor, of one thread, so that other work on the machine counts little. Then ours alone, by the clock,
@@ -119,10 +120,12 @@ def _length(spec: RunSpec) -> int:
 class Ours:
     """A fleet that trains on from where it stands."""
 
-    def __init__(self, family: Family, compiled: bool = False):
+    def __init__(self, family: Family, steps: str = "kernel"):
         self.family = family
         self.fleet: Fleet = fleet_of(family.specs, [family.parts] * len(family.specs))
-        if compiled:  # as LAB_STEPS=compiled does
+        if steps != "kernel":  # as LAB_STEPS does
+            self.fleet.kernel = None
+        if steps == "compiled":
             self.fleet.losses = Compiled(self.fleet)
 
     def steps(self, count: int) -> None:
@@ -196,8 +199,10 @@ def measure(name: str, family: Family, rounds: int, seconds: float, compiled: bo
     """The row of a family."""
     ours = Ours(family)
     contestants: dict[str, Ours | Plain] = {"ours": ours, "plain": Plain(family, False)}
+    if ours.fleet.kernel is not None:
+        contestants["torch"] = Ours(family, "plain")
     if compiled:
-        contestants |= {"compiled": Plain(family, True), "steps": Ours(family, True)}
+        contestants |= {"compiled": Plain(family, True), "steps": Ours(family, "compiled")}
     counts = {word: enough(one, seconds) for word, one in contestants.items()}
     took: dict[str, list[float]] = {word: [] for word in contestants}
     rates, work = [], products(ours)
@@ -212,7 +217,7 @@ def measure(name: str, family: Family, rounds: int, seconds: float, compiled: bo
         "speed": speed * family.each,
         "share": statistics.median(a * work / r for a, r in zip(took["ours"], rates, strict=True)),
     }
-    for word in ("plain", "compiled", "steps"):
+    for word in ("plain", "compiled", "steps", "torch"):
         ratios = sorted(a / b for a, b in zip(took["ours"], took.get(word, []), strict=False))
         row[word] = statistics.median(ratios) if ratios else float("nan")
     print(name, {word: round(value, 3) for word, value in row.items()}, flush=True)
@@ -251,12 +256,13 @@ def table(rows: dict[str, dict[str, float]], known: dict[str, Family]) -> str:
     """As Markdown."""
     lines = [f"{machine()}; one thread a process. {date.today():%-d %B %Y}, torch {torch.__version__}.", ""]
     names = ["family", "in a second", "share of product rate", "× plain", "× compiled", "× ours, compiled"]
+    names.append("× ours, without kernel")
     lines += heading([*names, "two processes / one", "evaluation"])
     for name, row in rows.items():
         speed = f"{row['speed']:,.0f} {known[name].counts}"
         cells = [
             f"{row[word]:.2f}" if row[word] == row[word] else "–"
-            for word in ("share", "plain", "compiled", "steps", "two")
+            for word in ("share", "plain", "compiled", "steps", "torch", "two")
         ]
         lines.append(f"| {name} | {speed} | {' | '.join(cells)} | {row['evaluation']:.1%} |")
     return "\n".join(lines)

@@ -14,6 +14,7 @@ from lab.files import locked
 from lab.nonlinearity import op
 from lab.nonlinearity.zoo import own_folder, zoo_names
 from lab.places import VERSION, in_words, unused
+from lab.spec import Perceptron
 from lab.store import UNNOTED, Store, results
 from lab.versions import ARITHMETIC, version_of
 
@@ -97,7 +98,7 @@ def _store() -> dict[str, str]:
     if (problem := store.problem()) is not None:
         return findings | {"store health": problem}
     revisions = [str(results.done(path).get("notes", {}).get("arithmetic", UNNOTED)) for path in store.results()]
-    if others := sum(revision != str(ARITHMETIC) for revision in revisions):
+    if others := sum(revision not in (str(ARITHMETIC), str(Perceptron.arithmetic)) for revision in revisions):
         said = f"{others} results there are of another revision of the lab's arithmetic than today's {ARITHMETIC}"
         findings["store"] += f"; {said}, and no figure mixes the two"
     more = [f"and {len(damaged) - 3} more: see `lab store verify`"] if len(damaged) > 3 else []

@@ -14,7 +14,18 @@ PACKAGES = ("torch", "numpy", "pandas", "plotly")
 # their last digit only, too, and say below what changed. Keys stay; no figure has runs of two revisions.
 # 1: until commit 7b39408a. 2: Adam's fused kernel, averages of weights without copies. On CUDA alone, where no shipped
 # function was searched for, knot gradients have been float32 sums since commit f798200e (before, products in TF32).
+# 3: of perceptrons alone (`Perceptron.arithmetic`): a step on tables is one call (`lab.training.perceptron`).
 ARITHMETIC = 2
+
+
+def arithmetic(spec: object) -> str:
+    """The revision of the arithmetic by which a spec of this kind trains today, as notes have it.
+
+    >>> from lab.spec import ModelSpec, Perceptron, RunSpec
+    >>> [arithmetic(RunSpec("addmod", model, None, 0)) for model in (ModelSpec(), Perceptron())]
+    ['2', '3']
+    """
+    return str(getattr(getattr(spec, "model", None), "arithmetic", ARITHMETIC))
 
 
 def versions() -> dict[str, str]:

@@ -13,11 +13,13 @@ from lab.catalogue.training_queue import train_all
 from lab.cli import main
 from lab.errors import LabError
 from lab.jobs import job
+from lab.nonlinearity import native
 from lab.places import SHIPPED
 from lab.resolve import resolve
 from lab.run import Run, complete
-from lab.spec import AdamTrapezoid, ModelSpec, RunSpec, from_json, key, replace
+from lab.spec import AdamTrapezoid, ConstantRate, ModelSpec, Perceptron, RunSpec, from_json, key, replace
 from lab.store import MixedRevisionsError, Store
+from lab.tasks import Operation
 from lab.training.descent_fleet import fleet_of
 from lab.training.fleet import train
 from lab.versions import ARITHMETIC
@@ -72,6 +74,17 @@ def test_runs_of_two_revisions_are_not_compared(tmp_path, there, asked, mixed):
     assert sum(map(store.has, RUNS)) == (3 if asked == 3 else there), "nothing is trained, nothing is lost"
 
 
+def test_revisions_of_perceptrons_are_counted_apart(tmp_path):
+    """Beside transformers of the store's revision, which is today's of theirs."""
+    perceptrons = [RunSpec(Operation(modulus=5), Perceptron(width=4), ConstantRate(1, 0.1), seed) for seed in (0, 1)]
+    store = stored(tmp_path, RUNS[:2], arithmetic=str(ARITHMETIC))
+    complete([*RUNS[:2], *perceptrons], store, "cpu", progress=False)
+    assert {store.notes(spec)["arithmetic"] for spec in perceptrons} == {str(Perceptron.arithmetic)}
+    older = stored(tmp_path / "older", perceptrons[:1], arithmetic=str(ARITHMETIC))
+    with pytest.raises(MixedRevisionsError, match=r"1 of revision 2, 1 of revision 3"):
+        complete(perceptrons, older, "cpu", progress=False)
+
+
 def test_a_night_leaves_out_a_figure_of_two_revisions(tmp_path, store_folder, monkeypatch):
     monkeypatch.setattr("lab.catalogue.training_queue.score", lambda: {"claims": []})  # only the order hangs on it
     (_, spec), *_ = registry.entry("transformers/fig6").plan("smoke", 1)
@@ -122,12 +135,12 @@ def test_facts_that_were_changed_are_found(tmp_path):
 def test_what_ships_says_its_revision_and_is_sealed():
     for path in sorted(shipped.RESULTS.glob("*/*/*/provenance.json")):
         facts = results.Results(path.parent).facts
-        known = set(facts["arithmetic"]) <= {str(number) for number in range(1, ARITHMETIC + 1)}
+        known = set(facts["arithmetic"]) <= {str(number) for number in range(1, Perceptron.arithmetic + 1)}
         assert known and bool(facts["arithmetic"]) == bool(facts["runs"]), path
         assert results.SEAL in json.loads(path.read_text()), path
     store = Store(SHIPPED)
     for folder in store.results():
-        assert int(json.loads((folder / "done.json").read_text())["notes"]["arithmetic"]) <= ARITHMETIC
+        assert int(json.loads((folder / "done.json").read_text())["notes"]["arithmetic"]) <= Perceptron.arithmetic
 
 
 def ends():
@@ -177,3 +190,18 @@ def test_a_shipped_run_begins_as_it_did(start):
     assert arrays["steps"].tolist() == before["steps"][:1].tolist()
     for name in set(arrays) - {"steps"}:
         assert arrays[name][0, 0] == pytest.approx(before[name][0], rel=0.002), name
+
+
+def test_a_perceptron_of_a_shipped_table_ends_as_it_did():
+    """The table was made by plain steps, before `Perceptron.arithmetic` was 3; this run is one call a step."""
+    here = shipped.shipped_results("simplicity/fig2", "laptop")
+    wanted = {"set": "mnist", "mode": "classification", "method": "ReLU", "layers": 1}
+    plan = shipped.shipped_plan(registry.entry("simplicity/fig2"), here.facts)
+    spec = next(spec for labels, spec in plan if labels == wanted and spec.seed == 0)
+    table = here.table().query("set == 'mnist' and mode == 'classification' and method == 'ReLU' and layers == 1")
+    before = table[table["seed"] == 0].iloc[-1]
+    fleet = train(fleet_of([spec], [tuple(spec.model.parts.values())], "cpu"))
+    assert fleet.kernel is not None or native.why_not()
+    arrays = fleet.history.arrays()
+    (accuracy,) = arrays["accuracy_test"][arrays["steps"] == before["step"]]
+    assert accuracy[0] == pytest.approx(before["accuracy"], abs=0.003)

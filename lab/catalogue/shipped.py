@@ -21,7 +21,7 @@ from lab.papers.tables import curves
 from lab.places import RESULTS, SHIPPED
 from lab.spec import RunSpec, key, needs
 from lab.store import Store
-from lab.versions import ARITHMETIC
+from lab.versions import arithmetic
 
 # In a provenance of all tasks of a figure, and known of none of them alone
 OF_ALL_TASKS = ("seconds", "training_seconds", "kernels", "commits", "instructions", "arithmetic", "numerics")
@@ -186,14 +186,13 @@ def shipped_histories(paper: str, scale: str, specs: Iterable[RunSpec]) -> dict[
         if entry.measure is not curves or not here or not wanted - set(histories):
             continue
         facts = here.facts
-        if facts.get("arithmetic") != [str(ARITHMETIC)]:
-            continue  # runs that are trained now would have other numbers
         table = here.table()
         columns = [column for column in table.columns if column not in ("step", "accuracy", "diverged")]
         groups = dict(iter(table.groupby(columns, sort=False)))
         for labels, spec in shipped_plan(entry, facts):
             rows = groups.get(tuple((labels | {"seed": spec.seed})[column] for column in columns))
-            if rows is not None and spec in wanted and key(spec) in facts["runs"]:
+            is_as_today = facts.get("arithmetic") == [arithmetic(spec)]  # else runs trained now have other numbers
+            if rows is not None and is_as_today and spec in wanted and key(spec) in facts["runs"]:
                 steps, accuracy, diverged = (rows[column].to_numpy() for column in ("step", "accuracy", "diverged"))
                 histories.setdefault(spec, ShippedHistory(spec, steps, accuracy, bool(diverged.any()), name, facts))
     return histories

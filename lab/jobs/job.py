@@ -18,7 +18,7 @@ from lab.errors import ArgumentError
 from lab.nonlinearity import op
 from lab.spec import needs
 from lab.store import Spec, Store
-from lab.versions import ARITHMETIC, trained_with
+from lab.versions import ARITHMETIC, arithmetic, trained_with
 
 WAIT = 0.5  # seconds between two looks at what another process trains
 Report = Callable[..., None]  # (steps done, where it stands in words)
@@ -167,7 +167,7 @@ def run_with_checkpoints(job: Job, store: Store, state: State, loop: Callable, t
         state.restore(saved)
     # the kernel before there is anything to lose: one that is asked for may not be there
     here = {"device_name": device_name(job.device), "kernel": op.kernel_name(job.device)} | trained_with()
-    here["numerics"] = numerics(job.device)
+    here |= {"arithmetic": arithmetic(job.specs[0]), "numerics": numerics(job.device)}
     notes = {"device": job.device} | _continued(before, here)
     start, clock = time.perf_counter(), [time.monotonic()]
 

@@ -163,6 +163,8 @@ class Perceptron:
     scale: float = 1.0  # of initial weights and biases, in multiples of `lab.models.mlp.MLP`'s; the paper is silent
     spectral: bool = False  # every weight matrix divided by its largest singular value (App. E.5)
 
+    arithmetic: ClassVar[int] = 3  # the revision of how it is trained (`lab.versions`)
+
     @property
     def parts(self) -> dict[str, Part]:
         """Its non-linearities by name: "phi", or "phi0", "phi1", … of the layers; and "inputs", where it has some."""

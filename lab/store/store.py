@@ -14,7 +14,7 @@ import json
 import os
 import secrets
 import sys
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
@@ -30,7 +30,7 @@ from lab.spec import from_json, is_search, key, needs
 from lab.store import checkpoints, contents, leases, objects, results
 from lab.store.checkpoints import Spec
 from lab.store.results import DamagedError
-from lab.versions import ARITHMETIC
+from lab.versions import arithmetic
 
 UNNOTED = "2"  # the revision of results from before it was noted
 ADVICE = "run `lab store clean` to remove it; it is then trained again when it is needed"
@@ -86,11 +86,13 @@ class Store:
 
     def check_one_revision(self, specs: Iterable[Spec]) -> None:
         """Raise MixedRevisionsError where, once all of these are here, some would have been trained by another revision
-        of the lab's arithmetic than the others: their numbers are not to be compared."""
-        count: Counter[str] = Counter()
+        of the lab's arithmetic than the others: their numbers are not to be compared. Kinds of models that have a
+        revision of their own are counted apart."""
+        counts: defaultdict[str, Counter[str]] = defaultdict(Counter)
         for spec in dict.fromkeys(specs):
-            count[self.notes(spec).get("arithmetic", UNNOTED) if self.has(spec) else str(ARITHMETIC)] += 1
-        if len(count) > 1:
+            today = arithmetic(spec)
+            counts[today][self.notes(spec).get("arithmetic", UNNOTED) if self.has(spec) else today] += 1
+        for count in (each for each in counts.values() if len(each) > 1):
             parts = ", ".join(f"{number} of revision {revision}" for revision, number in sorted(count.items()))
             raise MixedRevisionsError(
                 f"these runs would be of several revisions of the lab's arithmetic ({parts}), whose numbers are not to "

@@ -31,7 +31,7 @@ from lab.store import Store
 from lab.training import perceptron, rows, sequences, streams, text  # noqa: F401  its tasks and recipes
 from lab.training.optimizers import of_runs, trainable
 
-CHOICES = ("plain", "compiled", "kernel")
+CHOICES = ("kernel", "plain", "compiled")
 
 
 class Training(Protocol):
@@ -84,13 +84,14 @@ class Fleet:
 
     @cached_property
     def kernel(self) -> perceptron.Kernel | None:
-        """Takes whole steps in one call, where that is asked for and there is one for this fleet; else a line says why
+        """Takes whole steps in one call, where there is one for this fleet; where it was asked for, a line says why
         not."""
         if chosen_steps() != "kernel":
             return None
         batch = self.batch(self.step)
         if why := perceptron.refusal(self.model, self.optimizer, batch):
-            print(f"steps are not taken by the kernel ({why}); plain ones take their place", file=sys.stderr)
+            if os.environ.get("LAB_STEPS"):
+                print(f"steps are not taken by the kernel ({why}); plain ones take their place", file=sys.stderr)
             return None
         return perceptron.Kernel(cast(Any, self.model), self.optimizer, cast(Any, batch))
 

@@ -212,7 +212,7 @@ static void NAME(judge)(int64_t kind, const void *targets, int64_t first, REAL *
 static void NAME(update)(const fleet *f, REAL rate, REAL shrink, REAL *restrict w, const REAL *restrict gradient,
                          REAL *restrict mean, REAL *restrict square, int64_t count) {
     const REAL one = (REAL)f->one, two = (REAL)f->two, epsilon = (REAL)f->epsilon;
-    const REAL root = (REAL)sqrt(1 - pow(f->two, f->count)), step = rate / (REAL)(1 - pow(f->one, f->count));
+    const REAL size = (REAL)(1 / sqrt(1 - pow(f->two, f->count))), step = rate / (REAL)(1 - pow(f->one, f->count));
     if (f->rule == SGD)
         for (int64_t i = 0; i < count; i++) w[i] -= rate * gradient[i];
     else if (f->rule == RMSPROP)
@@ -224,7 +224,7 @@ static void NAME(update)(const fleet *f, REAL rate, REAL shrink, REAL *restrict 
         for (int64_t i = 0; i < count; i++) {
             mean[i] += (1 - one) * (gradient[i] - mean[i]);
             square[i] = two * square[i] + (1 - two) * gradient[i] * gradient[i];
-            w[i] = shrink * w[i] - step * mean[i] / (ROOT(square[i]) / root + epsilon);
+            w[i] = shrink * w[i] - step * mean[i] / (ROOT(square[i]) * size + epsilon);
         }
 }
 

@@ -52,6 +52,6 @@ def test_where_nothing_compiles_a_line_says_so_and_steps_are_plain(plain, nurser
 
 def test_another_word_is_refused_before_the_search_is_trained(tmp_path, monkeypatch):
     monkeypatch.setenv("LAB_STEPS", "fast")
-    with pytest.raises(ArgumentError, match=r"LAB_STEPS='fast': give plain, compiled, kernel"):
+    with pytest.raises(ArgumentError, match=r"LAB_STEPS='fast': give kernel, plain, compiled"):
         engine.complete(LEARNED[:1], Store(tmp_path), "cpu", 1)
     assert not Store(tmp_path).has(SEARCH)

@@ -131,7 +131,9 @@ def readings(landscape: Landscape) -> list[list[str]]:
 
 def axis_title(landscape: Landscape, number: int) -> str:
     """What a direction is called: shortly, it stands below half a figure."""
-    explained = landscape.plane.explained
+    explained, curvatures = landscape.plane.explained, landscape.plane.curvatures
+    if curvatures is not None:
+        return f"eigenvector {number + 1} (λ = {curvatures[number]:.3g})"
     return f"direction {number + 1}" if explained is None else f"PC {number + 1} ({100 * explained[number]:.0f} %)"
 
 

@@ -20,6 +20,7 @@ from lab.errors import ArgumentError, check_number, check_whole, described, show
 from lab.probes.arguments import FAR, calling, check_room, functions, module, numbers, pair
 from lab.probes.picture import HasPicture
 from lab.probes.reading import reading
+from lab.probes.spectrum import Hessian, lanczos, leading, main_of, starts
 from lab.probes.weights import (
     Checkpoints,
     Double,
@@ -35,6 +36,7 @@ from lab.probes.weights import (
 )
 
 NORMALIZATIONS = ("filter", "layer", "global")
+STEPS, ROUGH = 60, 0.01  # of Lanczos' method; residual, of the eigenvalue, from which on a note says it
 MARGIN = 0.1  # of the trajectory's extent, on each side of it
 Measure = Callable[[nn.Module], object]  # model → number, or model with a run axis → (R,)
 CHUNK = 32  # models at once: more gain nothing
@@ -47,8 +49,9 @@ class Plane:
 
     centre (P,): the model's weights; directions (2, P); normalization: how long they are, in words; explained (2,): the
     share of a trajectory's variance along each, for its principal directions, else None; low, high (2,): what x and y
-    reach, for a radius of 1; buffers (2, S): by how much the running statistics, and what else is no weight
-    (`weights.rest`), move along each; None: they stay.
+    reach, for a radius of 1; curvatures (2,): the second derivative of the loss along each, for those of its Hessian,
+    else None, and residuals (2,), how exact they are; buffers (2, S): by how much the running statistics, and what else
+    is no weight (`weights.rest`), move along each; None: they stay.
     """
 
     centre: np.ndarray = field(repr=False)
@@ -58,6 +61,8 @@ class Plane:
     low: np.ndarray
     high: np.ndarray
     buffers: np.ndarray | None = field(default=None, repr=False)
+    curvatures: np.ndarray | None = None
+    residuals: np.ndarray | None = None
 
     def point(self, x: float | np.ndarray, y: float | np.ndarray) -> np.ndarray:
         """The weights at coordinates of any shape, (…, P).
@@ -166,6 +171,30 @@ def given(model: nn.Module, directions: Sequence[object]) -> Plane:
     return Plane(centre, both, "as given", None, -np.ones(2), np.ones(2), moves)
 
 
+def curved(model: nn.Module, measures: Mapping[str, Measure], seed: int = 0) -> Plane:
+    """The plane through the model along the two eigenvectors of the loss' Hessian whose eigenvalues are the largest in
+    size. They have length 1; a radius of 1 shows as far as the loss, by its curvature alone, changes by 1, or the
+    model's distance from 0 where that is less.
+
+    >>> loss = {"loss": lambda m: 4 * m.bias.square().sum() + m.weight[0, 0] ** 2}
+    >>> curved(nn.Linear(2, 1), loss).curvatures.round(6).tolist()
+    [8.0, 2.0]
+    """
+    name, centre = main_of(measures), flat(model)
+    hessian = Hessian(model, name, measures[name])
+    if hessian.size < 2:
+        raise ArgumentError("a model of one weight has no plane; draw probes.slice_1d of its loss")
+    steps = min(STEPS, hessian.size)
+    check_room("directions='hessian'", steps, hessian.size)
+    pairs = lanczos(hessian, starts(hessian, 1, check_whole("seed", seed, 0))[0], steps, seed)
+    (values,), (residuals,), (vectors,) = leading(hessian, 2, pairs)
+    if not abs(values[0]) > 0:
+        raise ArgumentError(f"{name!r} has no curvature at this model; give directions='random'")
+    reach = np.sqrt(2 / np.maximum(np.abs(values), np.finfo(float).tiny))
+    reach = np.minimum(reach, np.linalg.norm(centre) or reach[0])
+    return Plane(centre, vectors, "length 1", None, -reach, reach, None, values, residuals)
+
+
 def _scale(direction: np.ndarray, weight: np.ndarray, shape: tuple[int, ...], normalize: str, stacked: bool) -> None:
     """Make a parameter's part of a direction, or that of each of its neurons, as long as the parameter is."""
     inner = shape[1:] if stacked else shape
@@ -241,9 +270,10 @@ def landscape(
     measures: by name, functions from a model to a number, such as `Loss` and `Variation`. They are called without
         gradients. For a model with a run axis (`runs_of`), they may give (R,) for R runs: then `chunk` points are
         evaluated side by side (default: as many as have 2^20 weights together, at most 32).
-    directions: "pca", the principal ones of the trajectory; "random", drawn from `seed`, with lengths according to
-        `normalize` (`plane.random`); or two, each a vector (P,), or another model or its `state_dict()`, which then
-        stands at (1, 0) or (0, 1).
+    directions: "pca", the principal ones of the trajectory; "hessian", the two along which the loss (the measure of
+        that name, else the first; one that can be differentiated twice, as `Loss`) curves most, by Lanczos' method from
+        a start drawn from `seed`; "random", drawn from `seed`, with lengths according to `normalize`; or two, each a
+        vector (P,), or another model or its `state_dict()`, which then stands at (1, 0) or (0, 1).
     trajectory: checkpoints of the training, T `state_dict()`s or (T, P) (`weights.history`).
     The running statistics of a model with batch norm are no weights. Between models, and along a trajectory of
         `state_dict()`s, they move with the weights, linearly, so that each model stands there with its own. Along
@@ -271,14 +301,14 @@ def landscape(
     check_room("grid", check_whole("grid", grid, 2), grid, 2 + len(measures))
     checkpoints = None if trajectory is None else checkpoints_of(model, trajectory)
     states = _states(directions)
-    plane = _plane(model, states, checkpoints, normalize, seed)
+    plane = _plane(model, measures, states, checkpoints, normalize, seed)
     x, y = plane.axes(grid, radius)
     double = Double(model)
     moves = None if plane.buffers is None else torch.from_numpy(plane.buffers)
     device = next(iter(weights(double.model).values())).device
     centre, along = (torch.from_numpy(part).to(device) for part in (plane.centre, plane.directions))
     with torch.no_grad():
-        answers = {name: _answer(name, measure, double.at(centre)) for name, measure in measures.items()}
+        answers = {name: answer_of(name, measure, double.at(centre)) for name, measure in measures.items()}
         if wrong := {name: answer.shape for name, answer in answers.items() if answer.size != 1}:
             raise ArgumentError(f"measures gave shapes {wrong}; a measure must give one number a model")
         where = torch.from_numpy(np.stack([np.tile(x, len(y)), np.repeat(y, len(x))], 1)).to(device)
@@ -292,7 +322,7 @@ def landscape(
             for name, measure in measures.items():
                 move = None if moves is None else part[0].cpu() @ moves
                 at = double.side_by_side(points) if parallel else double.at(points[0], move)
-                answer = _answer(name, measure, at)
+                answer = answer_of(name, measure, at)
                 if answer.size != len(part):
                     raise ArgumentError(f"measure {name!r} gave shape {answer.shape} for {len(part)} models")
                 heights[name][start : start + chunk] = answer.reshape(-1)
@@ -310,10 +340,14 @@ def landscape(
 
 
 def _notes(model: nn.Module, plane: Plane) -> tuple[str, ...]:
-    """Notes on running statistics that do not move with the weights."""
+    """Notes on running statistics that do not move with the weights, and on eigenvectors that are not found yet."""
     stay = [name for name in rest(model) if name.endswith("running_mean")] if plane.buffers is None else []
     words = f"the running statistics of {len(stay)} layers are the model's own everywhere"
-    return (f"{words}; for those of other models give models or state_dicts",) if stay else ()
+    notes = [f"{words}; for those of other models give models or state_dicts"] if stay else []
+    if plane.curvatures is not None and plane.residuals is not None:
+        if (worst := plane.residuals.max()) > ROUGH * np.abs(plane.curvatures).max():
+            notes.append(f"the directions are eigenvectors up to residuals of {worst:.2g}")
+    return tuple(notes)
 
 
 def _states(directions: Any) -> Any:
@@ -325,33 +359,44 @@ def _states(directions: Any) -> Any:
     return [copy.deepcopy(dict(one)) if isinstance(one, Mapping) else one for one in given]
 
 
-def _plane(model: nn.Module, directions: object, checkpoints: Checkpoints | None, normalize: str, seed: int) -> Plane:
+def _plane(
+    model: nn.Module,
+    measures: Mapping[str, Measure],
+    directions: object,
+    checkpoints: Checkpoints | None,
+    normalize: str,
+    seed: int,
+) -> Plane:
     if isinstance(directions, str):
+        if directions == "hessian":
+            return curved(model, measures, seed)
         if directions == "random":
             return random(model, normalize, seed)
         if directions != "pca":
-            raise ArgumentError(f"directions={shown(directions)}; give 'pca', 'random' or two vectors of weights")
+            raise ArgumentError(
+                f"directions={shown(directions)}; give 'pca', 'hessian', 'random' or two vectors of weights"
+            )
         if checkpoints is None:
             hint = "give checkpoints (a list of state_dicts), or directions='random'"
             raise ArgumentError(f"directions='pca' needs the trajectory; {hint}")
         return principal(model, *checkpoints)
     if hasattr(directions, "__len__") and len(directions) != 2:
-        raise ArgumentError(f"{len(directions)} directions; give 'pca', 'random' or two vectors of weights")
-    return given(model, pair("directions", directions, "'pca', 'random' or two vectors of weights"))
+        raise ArgumentError(f"{len(directions)} directions; give 'pca', 'hessian', 'random' or two vectors of weights")
+    return given(model, pair("directions", directions, "'pca', 'hessian', 'random' or two vectors of weights"))
 
 
 def _agree(double: Double, points: Tensor, measures: Mapping[str, Measure]) -> bool:
     """Whether two models side by side have the values that they have alone: a measure may mix them."""
     for name, measure in measures.items():
-        together = _answer(name, measure, double.side_by_side(points))
-        alone = np.concatenate([_answer(name, measure, double.side_by_side(point[None])) for point in points])
+        together = answer_of(name, measure, double.side_by_side(points))
+        alone = np.concatenate([answer_of(name, measure, double.side_by_side(point[None])) for point in points])
         size = np.abs(alone).max(initial=0, where=np.isfinite(alone))
         if together.shape != alone.shape or not np.allclose(together, alone, 1e-3, 1e-3 * size, equal_nan=True):
             return False
     return True
 
 
-def _answer(name: str, measure: Measure, model: nn.Module) -> np.ndarray:
+def answer_of(name: str, measure: Measure, model: nn.Module) -> np.ndarray:
     """The value of a measure, a number, or one for each run."""
     expected = "a function that gives one number a model"
     hint = "give one that gives one number a model (models of half precision are float32 here)"

@@ -80,6 +80,10 @@ class Loss:
             mean = self._of(model, number_of_runs(model, self.runs))
         return mean if mean.ndim else mean.item()
 
+    def differentiable(self, model: nn.Module) -> Tensor:
+        """The same as a tensor with a gradient; the model computes in the mode that it is in."""
+        return self._of(model, number_of_runs(model, self.runs))
+
     def _of(self, model: nn.Module, runs: int | None) -> Tensor:
         """The mean over all examples, of one model or (R,)."""
         like = next((part for part in model.parameters() if part.is_floating_point()), torch.zeros(()))
@@ -97,7 +101,7 @@ class Loss:
                 outputs = _outputs(model, x, runs)
                 if not start:
                     few = {name: part[:FEW] for name, part in x.items()}
-                    check_steady(*(_outputs(model, few, runs).cpu().numpy() for _ in range(2)))
+                    check_steady(*(_outputs(model, few, runs).detach().cpu().numpy() for _ in range(2)))
             hint = f"targets are {described(y[0])}, outputs {described(outputs[0])}: give a loss= that takes both"
             with calling("the loss", hint):
                 if loss is _entropy and not runs:

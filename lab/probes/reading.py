@@ -79,7 +79,7 @@ def asked(f: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
     answer = getattr(answer, "logits", answer)
     if isinstance(answer, tuple) and answer and isinstance(answer[0], Tensor):
         answer = answer[0]
-    return answer.detach() if isinstance(answer, Tensor) else answer
+    return answer.detach() if isinstance(answer, Tensor) and not torch.is_grad_enabled() else answer
 
 
 def modules_of(f: object) -> list[nn.Module]:

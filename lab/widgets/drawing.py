@@ -27,12 +27,14 @@ from lab.plots.style import BLACK, BLUE, GREY, SEQUENTIAL, SIZE, SKY, TEMPLATE, 
 from lab.probes.calling import Slice1D, Slice2D
 from lab.probes.codes import Codes
 from lab.probes.complexity import Complexity
+from lab.probes.connectivity import Connectivity
 from lab.probes.cost import Cost
 from lab.probes.decoding import Contrast, Decoding
 from lab.probes.embedding import CodeSimilarity, Embedding, embed
 from lab.probes.landscape import Landscape
 from lab.probes.language import MinimalPairs, TokenLosses
 from lab.probes.profile import Portrait, Profile, Received, profile
+from lab.probes.spectrum import Spectrum
 from lab.run import Run, Runs
 from lab.search_results import LearnedFunctions
 
@@ -45,7 +47,8 @@ NEAR = 5.0  # a function without a range of its own is drawn on [-5, 5]
 KINDS = (
     "a function or its name, what lab.search, lab.train or lab.compare returned, runs by name in a dictionary, or what "
     "a probe did: a landscape, a slice, a total variation, latent codes, an embedding, a decoding, a similarity of "
-    "codes, a contrast, a cost, a portrait, losses of tokens, minimal pairs, the inputs of a function"
+    "codes, a contrast, a cost, a portrait, losses of tokens, minimal pairs, the inputs of a function, "
+    "a spectrum, a connectivity"
 )
 
 
@@ -144,6 +147,40 @@ def _paths(result: Complexity) -> go.Figure:
     mean = f"mean {result.value:.4g} [{result.low:.4g}, {result.high:.4g}]"
     figure.update_xaxes(title_text=f"complexity of a path; {mean}")
     return figure.update_yaxes(title_text="paths")
+
+
+def _way(result: Connectivity) -> go.Figure:
+    """Each measure between the models, of each pair and in the mean: as they are and matched."""
+    names = list(result.values)
+    figure = make_subplots(1, len(names), subplot_titles=names)
+    for name, values, colour in (("as they are", result.values, GREY), ("units matched", result.matched, BLUE)):
+        if values is None:
+            continue
+        for column, measure in enumerate(names, 1):
+            each, at = values[measure], {"row": 1, "col": column}
+            quiet: dict[str, Any] = {"mode": "lines", "legendgroup": name}
+            for way in each if len(each) > 1 else ():
+                thin = {"color": colour, "width": 0.7}
+                figure.add_scatter(x=result.along, y=way, line=thin, opacity=0.5, showlegend=False, **quiet, **at)
+            mean = {"y": each.mean(0), "line": {"color": colour, "width": 2.5}, "showlegend": column == 1}
+            figure.add_scatter(x=result.along, name=name, **mean, **quiet, **at)
+    figure.update_layout(template=TEMPLATE, height=320)
+    return figure.update_xaxes(title_text="from a (0) to b (1)")
+
+
+def _spectrum(result: Spectrum) -> go.Figure:
+    """The density of all eigenvalues, of each model, and the leading ones below it."""
+    figure, models = go.Figure(), zip(np.atleast_2d(result.density), np.atleast_2d(result.eigenvalues), strict=True)
+    for number, (density, values) in enumerate(models):
+        shown = {"legendgroup": str(number), "showlegend": number == 0, "line": {"color": BLUE}}
+        visible = np.where(density > 1e-6 * density.max(), density, np.nan)
+        figure.add_scatter(x=result.x, y=visible, mode="lines", name="density", **shown)
+        marker = {"color": VERMILLION, "symbol": "line-ns-open", "size": 12}
+        low, leading = np.full(len(values), np.nanmin(visible)), {"legendgroup": "leading", "showlegend": number == 0}
+        figure.add_scatter(x=values, y=low, mode="markers", marker=marker, name="leading eigenvalues", **leading)
+    figure.update_layout(template=TEMPLATE, height=320)
+    figure.update_xaxes(title_text="eigenvalue of the Hessian")
+    return figure.update_yaxes(title_text="density", type="log", exponentformat="power")
 
 
 def _map(result: Embedding, labels: Any = None) -> go.Figure:
@@ -313,6 +350,8 @@ PICTURES: dict[type, Callable[[Any], go.Figure]] = {
     Slice1D: _line,
     Slice2D: _planes,
     Complexity: _paths,
+    Connectivity: _way,
+    Spectrum: _spectrum,
     Decoding: _bars,
     Contrast: _contrast,
     MinimalPairs: _pairs,

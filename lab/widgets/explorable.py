@@ -22,11 +22,13 @@ from lab.plots.style import method_title
 from lab.probes.calling import Slice1D, Slice2D
 from lab.probes.codes import Codes
 from lab.probes.complexity import Complexity
+from lab.probes.connectivity import Connectivity
 from lab.probes.cost import Cost
 from lab.probes.decoding import Decoding
 from lab.probes.embedding import CodeSimilarity, Embedding
 from lab.probes.landscape import Landscape
 from lab.probes.profile import Received
+from lab.probes.spectrum import Spectrum
 from lab.run import Run, Runs
 from lab.scale import BEST, COMMON, SCALES, check_scale, training_scale
 from lab.search_results import EpisodeResult, SearchResult
@@ -218,7 +220,19 @@ def _explorable(x: Any) -> Any:
 
 
 FUNCTIONS, SCALED = ("edit", "scale"), ("scale",)
-RESULTS = (Comparison, Slice1D, Slice2D, Complexity, Codes, Embedding, Decoding, CodeSimilarity, Cost)
+RESULTS = (
+    Comparison,
+    Slice1D,
+    Slice2D,
+    Complexity,
+    Codes,
+    Embedding,
+    Decoding,
+    CodeSimilarity,
+    Cost,
+    Spectrum,
+    Connectivity,
+)
 TASKS = (SravenExplorer, LogicExplorer, GrokkingExplorer, TrainingExplorer)
 MODEL = Kind(
     "a torch.nn.Module with inputs=X (and targets=y), or with inputs=a lab.Data",

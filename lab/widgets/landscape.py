@@ -22,6 +22,7 @@ from lab.widgets.slices import Cut, SlicesView
 GIVEN = "your directions"
 PLANES = {
     "principal (PCA)": ("pca", ""),
+    "sharpest (Hessian)": ("hessian", ""),
     "random, by neuron": ("random", "filter"),
     "random, by layer": ("random", "layer"),
     "random, as a whole": ("random", "global"),
@@ -67,7 +68,7 @@ class Planes:
     def __init__(self, given: Landscape, explorer: Explorer, show: Callable[[Landscape], None]):
         self._given, self._explorer, self._show = given, explorer, show
         asked = given.asked
-        there = [name for name, (kind, _) in PLANES.items() if kind == "random" or given.trajectory is not None]
+        there = [name for name, (kind, _) in PLANES.items() if kind != "pca" or given.trajectory is not None]
         kind = asked["directions"] if isinstance(asked["directions"], str) else None
         wanted = (kind, asked["normalize"] if kind == "random" else "")
         named = [name for name in there if PLANES[name] == wanted]

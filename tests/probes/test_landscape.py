@@ -252,7 +252,7 @@ def test_what_has_no_landscape_is_refused():
     size = flat(model).size
     for message, arguments in {
         "needs the trajectory": (one,),
-        "give 'pca', 'random' or two": (one, "up"),
+        "give 'pca', 'hessian', 'random' or two": (one, "up"),
         "3 directions": (one, np.zeros((3, size))),
         "give 50, one a weight": (one, np.zeros((2, 3))),
         "span no plane": (one, np.ones((2, size))),

@@ -1,7 +1,8 @@
 """Functions that learn, one a channel or one for all: the lab's and those of other packages, in one run.
 
-    pip install --no-deps deepsplines rational-activations ikan torchinfo matplotlib  # those there are measured
+    pip install --no-deps deepsplines rational-activations ikan inkan torchinfo matplotlib  # those there are measured
     python benchmarks/peers.py                                     # a minute on an idle CPU core
+    python benchmarks/peers.py --write benchmarks/README.md        # and puts the table of layers into its place there
     python benchmarks/peers.py --device cuda
 
 Forward and backward, to the input and to what learns, of images (batch, 64, 32, 32) in float32; of layers from 64 to 64
@@ -11,20 +12,22 @@ half of the range between quartiles. ikan's KANLinear is efficient-kan's, which 
 
 from __future__ import annotations
 
-import argparse
 import time
 import warnings
 from collections.abc import Callable
+from datetime import date
+from importlib.metadata import version
 from importlib.util import find_spec, module_from_spec, spec_from_file_location
 from pathlib import Path
 
 import numpy as np
 import torch
-from report import machine
+import torch.nn.functional as F
+from report import heading, machine, publish, table_parser
 from torch import Tensor, nn
 
 from lab.nonlinearity.channels import ChannelSpline
-from lab.nonlinearity.learnable import KANLinear
+from lab.nonlinearity.kan import KANLayer, bases
 from lab.nonlinearity.spline import Spline
 
 CHANNELS, SIDE, KNOTS, RANGE = 64, 32, 51, 4.0
@@ -56,14 +59,33 @@ def activations() -> dict[str, nn.Module]:
     return modules
 
 
+class InTorch(KANLayer):
+    """The lab's layer in torch's operations."""
+
+    def forward(self, x: Tensor) -> Tensor:
+        near = bases(x, self.knots.to(x), self.order).flatten(-2)
+        weight = (self.coefficients * self.scale[..., None]).flatten(1)
+        return F.linear(F.silu(x), self.base) + F.linear(near, weight)
+
+
 def layers() -> dict[str, nn.Module]:
     """By name: layers from CHANNELS to CHANNELS numbers."""
     spline = ChannelSpline(torch.zeros(CHANNELS, KNOTS), -RANGE, RANGE, learnable=True)
     modules: dict[str, nn.Module] = {
         "Linear, GELU": nn.Sequential(nn.Linear(CHANNELS, CHANNELS), nn.GELU()),
         "Linear, lab ChannelSpline": nn.Sequential(nn.Linear(CHANNELS, CHANNELS), spline),
-        "lab KANLinear": KANLinear(CHANNELS, CHANNELS),
+        "lab KANLayer": KANLayer(CHANNELS, CHANNELS),
+        "lab KANLayer, piecewise linear": KANLayer(CHANNELS, CHANNELS, order=1),
+        "lab KANLayer, in torch's operations": InTorch(CHANNELS, CHANNELS),
     }
+    try:
+        from inkan import KANLayer as Theirs
+
+        for name, compiled in (("eager", False), ("compiled bases", True)):
+            theirs = Theirs(CHANNELS, CHANNELS, compile_basis=compiled)
+            modules[f"inkan {version('inkan')}, {name}"] = theirs
+    except ImportError as error:
+        print(f"inkan is not here ({error})")
     package = find_spec("ikan")
     if package is None or package.origin is None:
         print("ikan is not here")
@@ -72,8 +94,19 @@ def layers() -> dict[str, nn.Module]:
     spec = spec_from_file_location("ikan_kan", Path(package.origin).with_name("KAN.py"))
     module = module_from_spec(spec)
     spec.loader.exec_module(module)
-    modules["efficient-kan's KANLinear (ikan)"] = module.KANLinear(CHANNELS, CHANNELS)
+    theirs = modules[f"efficient-kan's KANLinear (ikan {version('ikan')})"] = module.KANLinear(CHANNELS, CHANNELS)
+    check_kan(modules["lab KANLayer"], theirs)
     return modules
+
+
+@torch.no_grad()
+def check_kan(ours: nn.Module, theirs: nn.Module) -> None:
+    """With the same weights, efficient-kan's layer and the lab's are one function."""
+    x = 2 * torch.randn(100, CHANNELS)
+    pairs = (ours.base, theirs.base_weight), (ours.scale, theirs.spline_scaler)
+    for one, other in (*pairs, (ours.coefficients, theirs.spline_weight)):
+        one.copy_(other)
+    torch.testing.assert_close(ours(x), theirs(x), atol=1e-5, rtol=1e-4)
 
 
 def check(modules: dict[str, nn.Module], x: Tensor) -> None:
@@ -106,18 +139,17 @@ def _wait(x: Tensor) -> None:
 
 def main() -> None:
     """Measure and print."""
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = table_parser(__doc__)
     parser.add_argument("--device", default="cpu")
     parser.add_argument("--batch", type=int, default=16)
     parser.add_argument("--rounds", type=int, default=ROUNDS)
     asked = parser.parse_args()
     warnings.filterwarnings("ignore", category=UserWarning)
     torch.set_num_threads(1)
-    print(machine())
     generator = torch.Generator().manual_seed(0)
     for what, modules, shape in (
         ("images", activations(), (asked.batch, CHANNELS, SIDE, SIDE)),
-        ("layers on rows", layers(), (64 * asked.batch, CHANNELS)),
+        ("layers", layers(), (64 * asked.batch, CHANNELS)),
     ):
         x = torch.randn(shape, generator=generator).to(asked.device)
         modules = {name: module.to(asked.device) for name, module in modules.items()}
@@ -125,11 +157,15 @@ def main() -> None:
             check(modules, x)
         seconds = measured(modules, x, asked.rounds)
         first = np.median(next(iter(seconds.values())))
+        lines = heading(
+            (f"{what}, {asked.device}, one thread, float32, {tuple(shape)}", "ms", f"× {next(iter(seconds))}")
+        )
         for name, values in seconds.items():
             low, middle, high = 1000 * np.percentile(values, (25, 50, 75))
-            print(
-                f"{what}: {name:42} {middle:9.3f} ± {(high - low) / 2:.3f} ms {middle / 1000 / first:7.2f} × the first"
-            )
+            lines.append(f"| {name} | {middle:.3g} ± {(high - low) / 2:.1g} | {middle / 1000 / first:.2f} |")
+        today = f"{date.today():%-d %B %Y}, torch {torch.__version__}"
+        table = "\n".join([f"{machine()}. {today}; forward and backward.", "", *lines])
+        publish(table, asked.write if what == "layers" else None, "peers", ", layers")
 
 
 if __name__ == "__main__":

@@ -35,15 +35,15 @@ def heading(names: Collection[str]) -> list[str]:
     return [f"| {' | '.join(names)} |", "|---" * len(names) + "|"]
 
 
-def publish(table: str, path: Path | None, benchmark: str) -> None:
+def publish(table: str, path: Path | None, benchmark: str, part: str = "") -> None:
     """Print a benchmark's table, and put it into a file, if one is named.
 
-    benchmark: the name of its module, as in the marks around the table's place.
+    benchmark: the name of its module, as in the marks around the table's place. part: of what it measures, there too.
     """
     print(table)
     if path is None:
         return
-    begin, end = (f"<!-- {word}table of benchmarks/{benchmark}.py -->" for word in ("", "end of "))
+    begin, end = (f"<!-- {word}table of benchmarks/{benchmark}.py{part} -->" for word in ("", "end of "))
     text = path.read_text()
     if begin not in text or end not in text:
         raise SystemExit(f"{path} has no place for the table: put the lines {begin} and {end} where it belongs")

@@ -24,6 +24,7 @@ if TYPE_CHECKING:  # what is asked for is imported then (PEP 562): torch alone t
     from lab.finetuning import finetune
     from lab.functions import zoo
     from lab.nonlinearity.check import check
+    from lab.nonlinearity.lookup import compile_tables
     from lab.nonlinearity.spline import Spline
     from lab.nonlinearity.swap import swap
     from lab.nonlinearity.swapped import load_swapped, save_swapped
@@ -44,6 +45,7 @@ _HOMES = {
     "lab.finetuning": ("finetune",),
     "lab.functions": ("zoo",),
     "lab.nonlinearity.check": ("check",),
+    "lab.nonlinearity.lookup": ("compile_tables",),
     "lab.nonlinearity.spline": ("Spline",),
     "lab.nonlinearity.swap": ("swap",),
     "lab.nonlinearity.swapped": ("load_swapped", "save_swapped"),
@@ -69,6 +71,7 @@ __all__ = [  # noqa: F822  `__getattr__` gives them
     "Spline",
     "check",
     "compare",
+    "compile_tables",
     "entry",
     "explore",
     "figure",

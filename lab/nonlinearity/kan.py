@@ -165,15 +165,9 @@ class _Splines(torch.autograd.Function):
 
     @staticmethod
     def forward(ctx: Any, x: Tensor, weight: Tensor, knots: Tensor, order: int) -> Tensor:
-        outputs, inputs, count = weight.shape
-        lanes = VECTOR // x.element_size()
-        width = -(-outputs // lanes) * lanes
-        table, y = x.new_empty(inputs, count + 2 * order, width), x.new_empty(len(x), outputs)
-        _function("pack", x)(weight.data_ptr(), table.data_ptr(), inputs, outputs, width, count - order, order, False)
         ctx.save_for_backward(x, weight)
-        ctx.table, ctx.knots, ctx.order = table, knots, order
-        _call("forward", -(-len(x) // ROWS) * -(-width // (CHUNK * lanes)), weight, order, table, x, table, knots, y)
-        return y
+        ctx.table, ctx.knots, ctx.order = packed(weight, order), knots, order
+        return _forward(x, ctx.table, len(weight), knots, order)
 
     @staticmethod
     def backward(ctx: Any, grad: Tensor) -> Any:
@@ -186,27 +180,49 @@ class _Splines(torch.autograd.Function):
                 grads = iter(torch.autograd.grad(y, wanted, grad, create_graph=True, materialize_grads=True))
             return next(grads) if of_x else None, next(grads) if of_weight else None, None, None
         gx, gt = torch.empty_like(x) if of_x else None, torch.empty_like(ctx.table) if of_weight else None
-        tensors = x, grad.contiguous(), ctx.table, ctx.knots, gx, gt
-        _call("backward", -(-weight.shape[1] // INPUTS), weight, ctx.order, ctx.table, *tensors)
-        if gt is None:
-            return gx, None, None, None
-        gw, (inputs, _, width) = torch.empty_like(weight), gt.shape
-        grid = weight.shape[2] - ctx.order
-        _function("pack", x)(gw.data_ptr(), gt.data_ptr(), inputs, len(weight), width, grid, ctx.order, True)
-        return gx, gw, None, None
+        tensors, (outputs, inputs, _) = (x, grad.contiguous(), ctx.table, ctx.knots, gx, gt), weight.shape
+        _call("backward", -(-inputs // INPUTS), ctx.table, outputs, ctx.order, *tensors)
+        return gx, None if gt is None else packed(torch.empty_like(weight), ctx.order, gt), None, None
 
 
-def _call(name: str, items: int, weight: Tensor, order: int, table: Tensor, *tensors: Tensor | None) -> None:
+def packed(weight: Tensor, order: int, back: Tensor | None = None) -> Tensor:
+    """Weights as the kernel's table, (inputs, grid + 3 order, outputs rounded up); or, into `weight`, back."""
+    outputs, inputs, count = weight.shape
+    lanes = VECTOR // weight.element_size()
+    width = -(-outputs // lanes) * lanes
+    if library() is None or not weight.is_cpu:
+        assert back is None  # only the kernel's gradients come as tables
+        return F.pad(weight.permute(1, 2, 0), (0, width - outputs, order, order))
+    table = weight.new_empty(inputs, count + 2 * order, width) if back is None else back
+    pointers = weight.data_ptr(), table.data_ptr()
+    _function("pack", weight)(*pointers, inputs, outputs, width, count - order, order, back is not None)
+    return table if back is None else weight
+
+
+def of_table(x: Tensor, table: Tensor, outputs: int, knots: Tensor, order: int) -> Tensor:
+    """`splines` with a table that is ready."""
+    knots = knots.to(x)
+    if not (torch.is_grad_enabled() and x.requires_grad) and is_for_native((x, table)) and library() is not None:
+        rows = x.reshape(-1, x.shape[-1]).contiguous()
+        return _forward(rows, table, outputs, knots, order).view(*x.shape[:-1], outputs)
+    return splines(x, table[:, order : table.shape[1] - order, :outputs].permute(2, 0, 1), knots, order)
+
+
+def _forward(x: Tensor, table: Tensor, outputs: int, knots: Tensor, order: int) -> Tensor:
+    y, chunk = x.new_empty(len(x), outputs), CHUNK * VECTOR // x.element_size()
+    _call("forward", -(-len(x) // ROWS) * -(-table.shape[-1] // chunk), table, outputs, order, x, table, knots, y)
+    return y
+
+
+def _call(name: str, items: int, table: Tensor, outputs: int, order: int, *tensors: Tensor | None) -> None:
     pointers = [None if tensor is None else tensor.data_ptr() for tensor in tensors]
-    rows, (outputs, inputs, count) = len(cast(Tensor, tensors[0])), weight.shape
-    function = _function(name, weight)
-    sizes = rows, inputs, outputs, table.shape[-1], count - order, order
+    rows, (inputs, depth, width), function = len(cast(Tensor, tensors[0])), table.shape, _function(name, table)
 
     def work(first: int, end: int) -> None:
-        if function(*pointers, *sizes, first, end):
-            raise MemoryError(f"no memory for {count} coefficients")
+        if function(*pointers, rows, inputs, outputs, width, depth - 3 * order, order, first, end):
+            raise MemoryError(f"no memory for {depth} coefficients")
 
-    native.share(work, items, worthwhile=rows * weight.numel() >= ALONE)
+    native.share(work, items, worthwhile=rows * inputs * width * (order + 1) >= ALONE)
 
 
 def _function(name: str, like: Tensor) -> Any:

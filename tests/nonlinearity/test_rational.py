@@ -4,8 +4,7 @@ import pytest
 import torch
 from torch.autograd import forward_ad, gradcheck, gradgradcheck
 
-from lab.nonlinearity import rational_kernel
-from lab.nonlinearity.families.rational import Pade, Rational
+from lab.nonlinearity.families.rational import KERNEL, Pade, Rational
 from lab.nonlinearity.table import Learnable
 
 CASES = {  # functions, and the shape of inputs
@@ -17,7 +16,7 @@ CASES = {  # functions, and the shape of inputs
     "groups": (Rational(4), (5, 12)),
     "pade": (Pade(2, dim=0), (2, 3)),
 }
-FAST = pytest.mark.skipif(rational_kernel.library() is None, reason="there is no C compiler")
+FAST = pytest.mark.skipif(KERNEL.library is None, reason="there is no C compiler")
 
 
 def drawn(name, dtype):
@@ -34,7 +33,7 @@ def drawn(name, dtype):
 @pytest.mark.parametrize("name", CASES)
 def test_the_kernel_is_the_formula(name, dtype):
     phi, x, grad = drawn(name, dtype)
-    assert rational_kernel.is_fast(x, phi.numerator, phi.denominator)
+    assert KERNEL.is_fast(x, phi.numerator, phi.denominator)
     results = [[y, *torch.autograd.grad(y, [x, *phi.parameters()], grad)] for y in (phi(x), Learnable.forward(phi, x))]
     for one, other in zip(*results, strict=True):
         torch.testing.assert_close(one, other, rtol=1e-4 if dtype is torch.float32 else 1e-12, atol=1e-5)
@@ -90,9 +89,9 @@ def test_gradients_of_a_batch_at_once_take_the_formula():
 def test_without_a_compiler_the_formula_takes_its_place(monkeypatch):
     phi, x, _ = drawn("runs", torch.float32)
     y = phi(x)
-    monkeypatch.setattr(rational_kernel, "library", lambda: None)
+    monkeypatch.setattr(KERNEL, "library", None)
     torch.testing.assert_close(phi(x), y)
     monkeypatch.undo()
     monkeypatch.setenv("LAB_KERNEL", "torch")
-    assert not rational_kernel.is_fast(x, phi.numerator)
+    assert not KERNEL.is_fast(x, phi.numerator)
     torch.testing.assert_close(phi(x), y)

@@ -4,22 +4,41 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
+from lab.nonlinearity.compiled import Compiled
 from lab.nonlinearity.kan import bases, knots
-from lab.nonlinearity.table import Learnable, in_float32, named_function
+from lab.nonlinearity.table import Learnable, named_function
 
-LOW, HIGH, INTERVALS = -4.0, 4.0, 16
+LOW, HIGH, INTERVALS = -4.0, 4.0, 16  # as in cubic.c
 SPACING = (HIGH - LOW) / INTERVALS
+POWERS = torch.tensor([[1, -3, 3, -1], [4, 0, -6, 3], [1, 3, 3, -3], [0, 0, 0, 1]], dtype=torch.float64) / 6
+AT_END = torch.tensor([[1, 0, 0, 0], [1, 1, 0, 0], [1, 2, 0, 0], [1, 3, 0, 0]], dtype=torch.float64)
 
 
-def weights(t: Tensor) -> list[Tensor]:
-    """The four cubic B-splines at the fraction t of an interval: what `bases` gives there, in a sixteenth of the time.
+def pieces() -> Tensor:
+    """(19, 18 · 4): coefficients times this are polynomials a + b t + c t² + d t³: left of the knots, of the fraction t
+    of each interval, right of the knots; beyond, t is the distance in intervals."""
+    inside = torch.eye(INTERVALS + 3, dtype=torch.float64).unfold(1, 4, 1) @ POWERS
+    left = inside[:, :1] * torch.tensor([1, 1, 0, 0])
+    return torch.cat([left, inside, inside[:, -1:] @ AT_END], 1).flatten(1)
 
-    >>> t = torch.rand(9)
-    >>> torch.allclose(torch.stack(weights(t), -1), bases(t, knots(1, 3, 0.0, 1.0).float(), 3), atol=1e-6)
-    True
-    """
-    s = 1 - t
-    return [s**3 / 6, (4 + t * t * (3 * t - 6)) / 6, (4 + s * s * (3 * s - 6)) / 6, t**3 / 6]
+
+def evaluated(x: Tensor, table: Tensor) -> Tensor:
+    """In torch's operations: x any shape with polynomials (18 · 4,), or (functions, …) with (functions, 18 · 4)."""
+    position = (x - LOW) / SPACING
+    inside = position.detach().nan_to_num().clamp(0, INTERVALS).long()
+    piece = torch.where(position >= 0, inside + 1, 0)
+    if table.dim() == 2:
+        piece = piece + (INTERVALS + 2) * torch.arange(len(table), device=x.device).view(-1, *[1] * (x.dim() - 1))
+    # gathered from one axis, also of one number: vmap would call .item(), and [index] has a slow gradient
+    columns = table.reshape(-1, 4).unbind(-1)
+    a, b, c, d = (column.gather(0, piece.reshape(-1)).reshape(x.shape) for column in columns)
+    t = position - inside
+    u = torch.where((position < 0) | (position >= INTERVALS), 0, t)  # straight beyond
+    return a + t * (b + u * (c + u * d))
+
+
+PIECES = pieces()
+KERNEL = Compiled("cubic", PIECES.shape[1], evaluated)
 
 
 def fitted(f) -> tuple[float, ...]:
@@ -49,16 +68,5 @@ class BSpline(Learnable):
     coefficients: Tensor
 
     def forward(self, x: Tensor) -> Tensor:
-        wide = in_float32(x)
-        inside = wide.clamp(LOW, HIGH)
-        t = (inside - LOW) / SPACING
-        k = torch.nan_to_num(t.detach()).long().clamp(0, INTERVALS - 1)
-        rows, size = self.coefficients.reshape(-1), self.coefficients.shape[-1]
-        first = (
-            k if self.functions is None else k + self.broadcast(size * torch.arange(self.functions, device=x.device), x)
-        )
-        # gathered from one axis, also of one number: vmap would call .item(), and [index] has a slow gradient
-        near = (rows.gather(0, (first + j).reshape(-1)).reshape(k.shape) for j in range(4))
-        value = sum(w * c for w, c in zip(weights(t - k), near, strict=True))
-        c = [self.broadcast(self.coefficients[..., at], x) / (2 * SPACING) for at in (0, 2, -3, -1)]
-        return (value - (c[1] - c[0]) * (LOW - wide).relu() + (c[3] - c[2]) * (wide - HIGH).relu()).to(x.dtype)
+        coefficients = self.coefficients.to(torch.promote_types(self.coefficients.dtype, torch.float32))
+        return KERNEL.of(self, x, coefficients @ PIECES.to(coefficients))

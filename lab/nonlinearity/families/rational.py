@@ -5,12 +5,42 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
-from lab.nonlinearity.rational_kernel import fraction, is_fast, rational
-from lab.nonlinearity.table import Learnable, in_float32, named_function
+from lab.nonlinearity.compiled import Compiled
+from lab.nonlinearity.table import Learnable, named_function
 
 # The best fit of GELU on [-7, 7]: at most 0.0042 off
 NUMERATOR = (-0.0042176316, 0.5, 0.422417866, 0.128956881, 0.0169361318, 0.000810288949)
 DENOMINATOR = (0.0, 0.257913751, 0.0, 0.00162057773)
+NUMERATORS, ALL = 6, 10  # coefficients
+
+
+def fraction(x: Tensor, numerator: Sequence[Tensor], denominator: Sequence[Tensor]) -> Tensor:
+    """(a_0 + … + a_5 x⁵) / (1 + |b_1 x + … + b_4 x⁴|) in torch's operations; coefficients broadcast with x. Beyond ±1
+    both polynomials are divided by x⁴, so that no power overflows."""
+    far = x.abs() > 1
+    v = torch.where(far, 1 / torch.where(far, x, 1.0), x)
+    above = [torch.where(far, last, first) for first, last in zip(numerator, numerator[::-1], strict=True)]
+    below = torch.where(far, _horner(denominator[::-1], v), v * _horner(denominator, v)).abs()
+    ratio = _horner(above, v) / (torch.where(far, v.square().square(), 1.0) + below)
+    return torch.where(far, x, 1.0) * ratio
+
+
+def _horner(coefficients: Sequence[Tensor], x: Tensor) -> Tensor:
+    """c_0 + c_1 x + …"""
+    y = coefficients[-1]
+    for c in coefficients[-2::-1]:
+        y = y * x + c
+    return y
+
+
+def _of_rows(x: Tensor, coefficients: Tensor) -> Tensor:
+    """As the kernel is called."""
+    shape = (-1, *[1] * (x.dim() - 1)) if coefficients.dim() == 2 else ()
+    numbers = [c.view(shape) for c in coefficients.unbind(-1)]
+    return fraction(x, numbers[:NUMERATORS], numbers[NUMERATORS:])
+
+
+KERNEL = Compiled("rational", ALL, _of_rows)
 
 
 @named_function(
@@ -39,15 +69,7 @@ class Rational(Learnable):
     denominator: Tensor
 
     def forward(self, x: Tensor) -> Tensor:
-        wide = in_float32(x)
-        if not is_fast(wide, self.numerator, self.denominator):
-            return super().forward(x)
-        numbers = torch.cat([self.numerator, self.denominator], -1)
-        if self.functions is None:
-            return rational(wide, numbers).to(x.dtype)
-        self.broadcast(self.numerator[:, 0], x)  # refuses what does not fit
-        rows = wide.movedim(self.dim, 0).contiguous()
-        return rational(rows.view(self.functions, -1), numbers).view(rows.shape).movedim(0, self.dim).to(x.dtype)
+        return KERNEL.of(self, x, torch.cat([self.numerator, self.denominator], -1))
 
     def compute(self, x: Tensor, numerator: Sequence[Tensor], denominator: Sequence[Tensor]) -> Tensor:
         return fraction(x, numerator, denominator)

@@ -1,0 +1,81 @@
+"""A model of tables: its values, its errors within their bounds, what stays and what is refused."""
+
+import pytest
+import torch
+from torch import nn
+
+import lab
+from lab.nonlinearity.families.bsplines import BSpline
+from lab.nonlinearity.kan import KANLayer
+from lab.nonlinearity.lookup import TableLayer
+
+
+def trained(*layers):
+    torch.manual_seed(0)
+    for layer in layers:
+        if isinstance(layer, KANLayer):
+            layer.coefficients.data.normal_()
+    return nn.Sequential(*layers)
+
+
+@pytest.mark.parametrize("kernel", ["native", "torch"])
+@pytest.mark.parametrize("order", [2, 3, 5])
+def test_errors_are_measured_and_bounded(order, kernel, monkeypatch):
+    monkeypatch.setenv("LAB_KERNEL", kernel)
+    model = trained(KANLayer(3, 20, order=order), KANLayer(20, 2, order=order, scaled=False)).double()
+    x = torch.rand(500, 3, dtype=torch.float64) * 2 - 1
+    for knots in (33, 129):
+        tables, errors = lab.compile_tables(model, x, knots)
+        assert [type(part) for part in tables] == [TableLayer, TableLayer] and len(errors) == 2
+        assert all(0 < error.measured <= error.bound for error in errors)
+        off = (tables[0](x) - model[0](x)).abs().max()
+        assert 0 < off <= 3 * errors[0].measured  # a sum over inputs
+        inner = model[0](x)
+        assert (tables[1](inner) - model[1](inner)).abs().max() <= 20 * errors[1].measured
+    assert errors[0].low >= -1 and errors[0].high <= 1
+
+
+def test_of_order_one_on_its_own_knots_nothing_is_lost():
+    model = trained(KANLayer(2, 3, grid=4, order=1)).double()
+    model[0].base.data.zero_()
+    x = torch.tensor([[-1.0, 1.0], [0.3, -0.2]], dtype=torch.float64)
+    tables, (error,) = lab.compile_tables(model, x, 9)
+    torch.testing.assert_close(tables(x), model(x))
+    assert error.measured < 1e-12 and error.bound is None
+
+
+def test_activations_that_learn_become_splines_and_layers_between_stay():
+    phi = BSpline(4, dim=1)
+    phi.coefficients.data += 0.1 * torch.randn_like(phi.coefficients)
+    model = nn.Sequential(nn.Linear(3, 8), BSpline(), nn.Linear(8, 8), phi, KANLayer(8, 1))
+    x = torch.randn(300, 3)
+    before = {name: value.clone() for name, value in model.state_dict().items()}
+    tables, errors = lab.compile_tables(model, x, 1001)
+    assert [error.name for error in errors] == ["1", "3", "4"]
+    torch.testing.assert_close(tables(x), model(x), atol=1e-3, rtol=1e-3)
+    assert all(torch.equal(before[name], value) for name, value in model.state_dict().items())
+
+
+def test_beyond_the_interval_values_stay_and_slopes_reach_inputs():
+    model = trained(KANLayer(2, 3))
+    tables, (error,) = lab.compile_tables(model, torch.rand(50, 2))
+    ends = torch.tensor([[error.low, error.high]])
+    torch.testing.assert_close(tables(torch.tensor([[-9.0, 9.0]])), tables(ends))
+    x = torch.full((1, 2), 0.5, requires_grad=True)
+    (slope,) = torch.autograd.grad(tables(x).sum(), x)
+    (wanted,) = torch.autograd.grad(model(x).sum(), x)
+    torch.testing.assert_close(slope, wanted, atol=0.5, rtol=0.1)
+    other = lab.compile_tables(trained(KANLayer(2, 3)), torch.rand(50, 2))[0]
+    other.load_state_dict(tables.state_dict())
+
+
+def test_a_layer_alone_and_what_is_refused():
+    tables, _ = lab.compile_tables(KANLayer(2, 3), torch.rand(5, 2), 5)
+    assert isinstance(tables, TableLayer) and tables(torch.rand(4, 6, 2)).shape == (4, 6, 3)
+    for model, x, said in (
+        (nn.Linear(2, 2), torch.rand(5, 2), "no KAN layer"),
+        ("kan", torch.rand(5, 2), "give a torch.nn.Module"),
+        (KANLayer(2, 2), torch.full((5, 2), torch.inf), "finite examples"),
+    ):
+        with pytest.raises(lab.ArgumentError, match=said):
+            lab.compile_tables(model, x)

@@ -314,13 +314,13 @@ class EntryRuns:
 def entry(name: str, scale: str = "laptop", seeds: int = 1) -> EntryRuns:
     """The runs that a figure is made of, one by one; nothing is trained before they are asked for.
 
-    name: of the figure, as for `lab.figure`. scale: one of the figure's. seeds: runs of each configuration.
+    name, scale: as for `lab.figure`. seeds: runs of each configuration.
 
     >>> entry("simplicity/fig30", "smoke")
     3 runs of simplicity/fig30, scale smoke, by prefactor, seed (.labels, .runs())
     """
-    of = registry.entry(name)
-    planned = of.plan(check_scale(scale, of.scales), check_whole("seeds", seeds, 1, MOST_SEEDS))
+    of, scale = chosen(name, scale)
+    planned = of.plan(scale, check_whole("seeds", seeds, 1, MOST_SEEDS))
     if not planned:
         raise ArgumentError(f"nothing is trained for {name}; lab.figure({name!r}) makes it")
     return EntryRuns(name, scale, seeds, of, planned)

@@ -10,6 +10,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from lab.data.measures import IGNORED
 from lab.errors import ArgumentError, shortened, shown
 
 NUMBERS_ROWS = re.compile(
@@ -63,7 +64,8 @@ def check_unmasked(values: Any, name: str) -> None:
     count = sum(int(np.ma.getmaskarray(part).sum()) for part in parts if np.ma.isMaskedArray(part))
     first = np.argwhere(np.ma.getmaskarray(parts[number]))
     at = number if parts is values else int(first[0][0]) if first.size else 0
-    raise ArgumentError(f"{name} has {count} masked values, the first in row {at}; drop these rows, or give .filled(0)")
+    cure = f".filled({IGNORED}), which counts nowhere among classes" if name == "y" else ".filled(0)"
+    raise ArgumentError(f"{name} has {count} masked values, the first in row {at}; drop these rows, or give {cure}")
 
 
 def is_missing(value: object) -> bool:
@@ -82,6 +84,8 @@ def array(values: Any, name: str) -> np.ndarray:
     """Whatever was given as an array with one row an example."""
     if isinstance(values, Tensor) and values.layout != torch.strided:
         raise ArgumentError(f"{name} is a sparse tensor; give {name}.to_dense()")
+    if isinstance(values, Tensor) and values.is_meta:
+        raise ArgumentError(f"{name} has no numbers (device='meta'); give a tensor that has some")
     if isinstance(values, Tensor):
         values = values.detach().cpu()
         values = values.float() if values.dtype in (torch.bfloat16, torch.float16) else values

@@ -36,8 +36,8 @@ class Data:
              outputs, or behind the batch as in torch: (B, classes, H, W). Sequences with as many positions as classes
              are refused, for either axis may be it
     metrics  what is followed, the first of which counts: names ("accuracy", "r2" and the losses), or functions by name
-             for which more is better. R² of targets (N, K) is the mean over the K columns, as scikit-learn's r2_score;
-             of targets with more axes it is of all values together
+             for which more is better, unless they are torch's losses or scikit-learn's errors. R² of targets (N, K) is
+             the mean over the K columns, as scikit-learn's r2_score; of targets with more axes of all values together
     notes    what was done to the data, a line each
     columns  of a table that was read, the names of its inputs
     is_causal  whether targets are the inputs' next tokens, which a model must not see
@@ -113,7 +113,7 @@ class Data:
         rows, said = _divide(splits, labelled, answers, groups, seed)
         values = answers.values if answers.is_classes else targets.as_float32(answers.values)
         measured = measures.chosen(answers.is_classes, loss, metrics)
-        notes = (*notes, *answers.notes, *said, *repeats(inputs, rows))
+        notes = (*notes, *answers.notes, *said, *repeats(inputs, rows), *measures.doubts(measured[1]))
         return cls(name, inputs, values, rows, answers.classes, *measured, notes)
 
     @classmethod
@@ -200,7 +200,7 @@ class Data:
             done.insert(0, f"{target} was shifted by {mean:g} and divided by {scale:g}, its standard deviation")
         measured = measures.chosen(answers.is_classes, loss, metrics)
         arrays.check_finite(X, "the table")
-        every = (*read, *notes, *done, *answers.notes, *said, *repeats(X, rows))
+        every = (*read, *notes, *done, *answers.notes, *said, *repeats(X, rows), *measures.doubts(measured[1]))
         return cls(name, X, values, rows, answers.classes, *measured, every, tuple(columns), unit=unit)
 
     @classmethod
@@ -295,6 +295,8 @@ class Data:
     def titled(self, metric: str) -> str:
         """A metric, or "loss", in words, with its unit."""
         unit = self.unit_of(metric)
+        if self.unit and metric != "loss" and not isinstance(self.metrics[metric], str):
+            return f"{metric} of values in {self.unit}"
         return measures.NAMES.get(metric, metric) + (f" in {unit}" if unit else "")
 
     @cached_property

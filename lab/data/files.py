@@ -23,6 +23,7 @@ ENOUGH = 0.9  # share of dates from which on a column of words holds dates
 KINDS = (".csv", ".tsv", ".parquet", ".npz")
 SIGNS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars"}
 GAPS = ("None", "NA", "N/A", "n/a", "NULL", "null")  # words in a column of words, and gaps in one of numbers
+MARKS = ("?", "-", "--", "–", "—", ".", "*", "na", "n.a.", "n/a", "none", "null", "missing", "unknown")  # of a gap
 NEVER = ("", "nan", "NaN", "-nan", "-NaN", "<NA>", "#N/A", "#NA", "#N/A N/A")  # gaps among words, too
 SEVERAL = 10_000  # rows that tell whether decimals have commas
 BESIDE = {"a sign of currency": r"[$€£¥₹]", "%": r"%"}  # a number: before it or behind it
@@ -81,9 +82,10 @@ def numerals(words: Sequence[object] | np.ndarray | pd.Series, commas: bool = Fa
     marks |= {f"{named} between thousands": int(grouped.sum())}
     values = pd.to_numeric(plain, errors="coerce").to_numpy(float)
     wrong = np.isnan(values)
-    if wrong.mean() > 1 - MOST:
-        return None
     original = pd.Series(np.asarray(words, dtype=object)).astype(str).str.strip()
+    gaps = wrong & original.str.lower().isin(MARKS).to_numpy()  # which are no mistakes
+    if (wrong & ~gaps).mean() > 1 - MOST or wrong.mean() > 0.5:
+        return None
     marks = {mark: count for mark, count in marks.items() if count}
     return Numerals(values, tuple(pd.unique(original[wrong])), int(wrong.sum()), marks)
 
@@ -160,6 +162,8 @@ def table(source: str | Path | pd.DataFrame) -> Table:
     """
     if isinstance(source, pd.DataFrame):
         return _named(source)
+    if isinstance(source, (list, dict)):
+        raise ArgumentError(f"source is a {type(source).__name__}; give pandas.DataFrame(...) of it, or a file")
     path = check_path("source", source)
     kind = "".join(path.suffixes[-2:]) if path.suffix in (".gz", ".zip") else path.suffix
     readers = {".csv": _separated, ".tsv": _separated, ".parquet": lambda p: _named(pd.read_parquet(p))}
@@ -171,6 +175,9 @@ def table(source: str | Path | pd.DataFrame) -> Table:
 
 
 def _named(frame: pd.DataFrame) -> Table:
+    if frame.columns.nlevels > 1:
+        cure = "give each one name, as frame.columns = ['_'.join(map(str, name)) for name in frame.columns]"
+        raise ArgumentError(f"names of columns have {frame.columns.nlevels} levels; {cure}")
     index = [str(name) for name in frame.index.names if name is not None]
     said = f"the index ({', '.join(index)}) is no column; frame.reset_index() makes it one"
     return Table(frame.set_axis(list(map(str, frame.columns)), axis=1), (said,) if index else ())
@@ -204,10 +211,18 @@ def _columns(path: Path, encoding: str) -> Table:
     said = ", ".join(filter(None, (said, "decimal commas" if all_words else "")))
     how: dict[str, Any] = {"sep": sep, "encoding": encoding, **({"dtype": str} if all_words else {})}
     frame = pd.read_csv(path, **how)
-    if wordy := [name for name in frame if _has_gaps_in_words(frame[name], all_words)]:
+    coded = [name for name in frame if name in some and _differ_by_zeros(some[name].dropna())]
+    if wordy := [name for name in frame if name in coded or _has_gaps_in_words(frame[name], all_words)]:
         text = pd.read_csv(path, **{**how, "dtype": str}, keep_default_na=False, na_values=list(NEVER))
         frame = frame.assign(**{name: text[name].array for name in wordy})
     return Table(frame, (said,) if said else (), all_words, tuple(head[head.duplicated()].unique()))
+
+
+def _differ_by_zeros(words: pd.Series) -> bool:
+    """Whether some differ by zeros in front alone, as the codes 01 and 1, which are no numbers then."""
+    if not (zeros := words.str.fullmatch(r"0\d+")).any():
+        return False
+    return words.nunique() > words.where(~zeros, words.str.lstrip("0").replace("", "0")).nunique()
 
 
 def _has_gaps_in_words(column: pd.Series, commas: bool) -> bool:

@@ -1,19 +1,21 @@
 """Losses and metrics: of models side by side, by name, or as functions of the user's own."""
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 from torch.nn import functional as F
 
-from lab.errors import ArgumentError, check_choice, described, shown
+from lab.errors import ArgumentError, check_choice, described, listed, shown
 
 Function = Callable[[Tensor, Tensor], Any]
 LOSSES = ("cross_entropy", "mse", "mae")
 METRICS = ("accuracy", "r2", "cross_entropy", "mse", "mae")
 OF_CLASSES = ("cross_entropy", "accuracy")
 LESS = LOSSES  # less of these is better
+ERRORS = re.compile(r"error|loss|\b(n?r?mse|mae|mape|wer|cer|nll|bpc|perplexity|ppl)\b", re.IGNORECASE)
 IGNORED = -100  # a class that counts nowhere, as in torch: padding, what has no label
 NAMES = {"r2": "R²", "mse": "mean squared error", "mae": "mean absolute error", "cross_entropy": "cross-entropy (nats)"}
 
@@ -53,8 +55,36 @@ def named(measure: str | Function) -> str:
 
 
 def sign(measure: str | Function) -> int:
-    """1 where more is better, -1 where less is."""
-    return -1 if isinstance(measure, str) and measure in LESS else 1
+    """1 where more is better, -1 where less is: of errors by name, of losses of torch, of scikit-learn's errors.
+
+    >>> sign("mae"), sign(torch.nn.L1Loss()), sign(F.mse_loss), sign(lambda outputs, targets: 0.0)
+    (-1, -1, -1, 1)
+    """
+    if isinstance(measure, str):
+        return -1 if measure in LESS else 1
+    home, name = getattr(measure, "__module__", None) or "", getattr(measure, "__name__", "")
+    return -1 if is_of_torch(measure) or (home.startswith("sklearn.") and name.endswith(("_error", "_loss"))) else 1
+
+
+def is_of_torch(loss: object) -> bool:
+    """Whether this is one of torch's losses."""
+    home = type(loss).__module__ if isinstance(loss, nn.Module) else getattr(loss, "__module__", None)
+    return home in (nn.MSELoss.__module__, F.__name__)
+
+
+def doubts(metrics: Mapping[str, str | Function]) -> tuple[str, ...]:
+    """A line on functions of the user's that are called as errors are.
+
+    >>> doubts({"RMSE": lambda outputs, targets: 0.0})[0].startswith("more of RMSE counts as better")
+    True
+    """
+    named_so = [
+        name
+        for name, metric in metrics.items()
+        if not isinstance(metric, str) and sign(metric) == 1 and ERRORS.search(name.replace("_", " "))
+    ]
+    said = f"more of {listed(named_so)} counts as better, as of all functions of yours"
+    return (f"{said}: let it return an error below 0",) if named_so else ()
 
 
 def unit(measure: str | Function) -> tuple[str, float]:

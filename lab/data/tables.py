@@ -1,5 +1,6 @@
 """Tables: numbers, dates, categories and missing values made into numbers, by rules of the training rows alone."""
 
+import re
 from collections.abc import Sequence
 
 import numpy as np
@@ -55,10 +56,28 @@ def divided(
     if not len(table) or not inputs.shape[1]:
         size, why = f"{len(table)} rows and {inputs.shape[1]} columns", f" ({'; '.join(notes)})" if notes else ""
         raise ArgumentError(f"the table has {size} to learn from{why}; give more")
+    notes += filter(None, (_sentinel(name, inputs[name]) for name in inputs))
     values = table[target]
+    if pd.api.types.is_timedelta64_dtype(values):
+        values, notes = values / pd.Timedelta(days=1), [*notes, f"{target} was read as days"]
     if pd.api.types.is_datetime64_any_dtype(values):
         raise ArgumentError(f"{target} holds dates; give numbers to predict, such as days, or classes, such as months")
     return inputs, values.to_numpy() if _is_number(values) else _words(values, commas), notes, known
+
+
+def _sentinel(name: str, column: pd.Series) -> str:
+    """A line where a number as -999 may stand for no number: far from all others, and there several times."""
+    if not _is_number(column) or not len(there := column.dropna().astype(float)):
+        return ""
+    value = float(there.mode().iloc[0])
+    others, count = there[there != value], int((there == value).sum())
+    if count < 2 or len(others) < 2 or not re.fullmatch(r"-?9{2,}", f"{value:g}"):
+        return ""
+    low, high = others.min(), others.max()
+    if low - (high - low) < value < high + (high - low):
+        return ""
+    said = f"{name} is {value:g} in {count} rows and else from {low:g} to {high:g}"
+    return f"{said}: where that stands for no number, leave the cell empty"
 
 
 def _blank(column: pd.Series) -> np.ndarray:

@@ -1,6 +1,7 @@
 """Targets: classes or values, by their type, or as said; and which of them count."""
 
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -176,7 +177,7 @@ def _classes(
     counts = ~_ignored(y, ignore_index) if y.ndim > 1 or y.dtype.kind in "iuf" else np.ones(y.shape, bool)
     labels, ids = np.unique(text[counts], return_inverse=True)
     if order or text.dtype.kind in "US":
-        labels, ids = _in_order(labels, ids, order)
+        labels, ids = in_order(labels, ids, order)
     if len(labels) < 2:
         one = f"one class, {labels[0]!s}" if len(labels) else "no class"
         raise ArgumentError(f"y has {one}; give two or more, or kind='regression'")
@@ -184,6 +185,8 @@ def _classes(
         _check_unclear(y, labels)
     if (left := int((~counts).sum())) and y.ndim > 1:
         notes += (f"{left} of {y.size} targets are {ignore_index} and do not count",)
+    if text.dtype.kind in "US":
+        notes += _nearly_equal(labels.tolist())
     values = np.full(y.shape, IGNORED, np.int64)
     if y.ndim > 1 and y.dtype.kind in "iu" and labels[0] >= 0:  # tokens: their numbers are their ids
         values[counts] = y[counts]
@@ -192,8 +195,12 @@ def _classes(
     return Targets(torch.from_numpy(values), tuple(map(str, labels.tolist())), notes)
 
 
-def _in_order(labels: np.ndarray, ids: np.ndarray, given: Sequence[Any]) -> tuple[np.ndarray, np.ndarray]:
-    """Labels in the order that is given; else class numbers that are words, by their numbers."""
+def in_order(labels: np.ndarray, ids: np.ndarray, given: Sequence[Any] = ()) -> tuple[np.ndarray, np.ndarray]:
+    """Labels in the order that is given; else class numbers that are words, by their numbers. ids: places among them.
+
+    >>> in_order(np.array(["1", "10", "2"]), np.array([1, 2]))[0].tolist()
+    ['1', '2', '10']
+    """
     try:
         places = {_said(label): place for place, label in enumerate(given)}
         numbers = np.array([places[_said(label)] for label in labels]) if given else labels.astype(np.float64)
@@ -201,6 +208,18 @@ def _in_order(labels: np.ndarray, ids: np.ndarray, given: Sequence[Any]) -> tupl
     except ValueError:
         return labels, ids
     return labels[order], np.argsort(order)[ids]
+
+
+def _nearly_equal(labels: Sequence[str]) -> tuple[str, ...]:
+    """A line on the first classes that differ by spaces, capitals or how a number is written alone."""
+    plain_ones: dict[str, str] = {}
+    for label in labels:
+        plain_one = " ".join(label.split()).casefold()
+        with suppress(ValueError):
+            plain_one = str(float(plain_one))
+        if (other := plain_ones.setdefault(plain_one, label)) != label:
+            return (f"{other!r} and {label!r} are two classes; write them alike, if they are one",)
+    return ()
 
 
 def _said(label: Any) -> str:

@@ -10,7 +10,7 @@ import dis
 import functools
 import inspect
 from collections import ChainMap
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from types import CodeType, FunctionType, MethodType, ModuleType
 from typing import Any
@@ -28,6 +28,7 @@ FUNCTIONS = [  # of one argument
 NOT_SCALAR = (nn.MultiheadAttention, nn.Softmax, nn.Softmax2d, nn.LogSoftmax, nn.Softmin, nn.GLU)
 SHOWN = 2  # names of each kind in an error's line
 KEEP = "let the model keep a module (self.act = torch.nn.GELU()) and call that"
+ZEROS = {"zeros", "zeros_like", "new_zeros"}
 CLAMPS = {"clamp", "clamp_", "clip", "clip_", "clamp_min", "clamp_min_"}
 UNKNOWN = object()
 DYNAMIC = {"getattr", "_modules", "children", "named_children", "modules", "named_modules", "__dict__", "vars"}
@@ -261,6 +262,11 @@ class _Reader:
                 self.inside(value, f"{'.'.join([root, *attributes])} in {where}")
         if cuts_at_zero(code):
             self.calls[ActivationCall("relu", f"{where} calls clamp(min=0), perhaps a ReLU")] = None
+        names = {*code.co_names}
+        if name := next((n for n in ("maximum", "fmax", "max") if n in names and _has_zero(code, n != "max")), None):
+            self.calls[ActivationCall("relu", f"{where} calls {name} with zeros, perhaps a ReLU")] = None
+        if any(n in names and _has_zero(code) for n in ("threshold", "threshold_")):
+            self.calls[ActivationCall("relu", f"{where} calls threshold, perhaps a ReLU")] = None
         for inner in code.co_consts:
             if isinstance(inner, CodeType):
                 self._code(inner, outside, where, module)
@@ -353,6 +359,36 @@ def cuts_at_zero(code: CodeType) -> bool:
         if call.arg == 1 + of_torch and then.argval not in ("long", "int"):
             return True
     return False
+
+
+def _has_zero(code: CodeType, numbers: bool = True) -> bool:
+    """Whether code makes zeros; numbers: or has a 0 in it."""
+    said = any(type(number) in (int, float) and number == 0 for number in code.co_consts)
+    return bool(ZEROS & {*code.co_names}) or numbers and said
+
+
+def is_relu_of(name: str, args: Sequence[Any], words: Mapping[str, Any]) -> bool:
+    """Whether a call of a function of torch by this name is a ReLU: a clamp, a threshold or a maximum at zero.
+
+    >>> x = torch.ones(2)
+    >>> is_relu_of("clamp", (x,), {"min": 0}), is_relu_of("clamp", (x, 0, 1), {})
+    (True, False)
+    >>> is_relu_of("threshold", (x, 0, 0), {}), is_relu_of("maximum", (x, torch.zeros(())), {})
+    (True, True)
+    """
+    x, rest = args[0] if args else words.get("input"), list(args[1:])
+    if not isinstance(x, torch.Tensor) or not x.is_floating_point():
+        return False
+    if name in CLAMPS:
+        low, high = (rest[n] if len(rest) > n else words.get(word) for n, word in enumerate(("min", "max")))
+        return type(low) in (int, float) and low == 0 and high is None
+    if name.strip("_") == "threshold":
+        return all(one == 0 for one in [*rest[:2], *(words[key] for key in ("threshold", "value") if key in words)])
+    if name not in ("maximum", "fmax", "max"):
+        return False
+    other = rest[0] if rest else words.get("other")
+    pair = [x, other] if isinstance(other, torch.Tensor) and other.is_floating_point() else []
+    return any(not bool(one.any()) for one in pair)
 
 
 def what_there_is(model: nn.Module) -> str:

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from lab.data.targets import in_order
 from lab.errors import ArgumentError, check_flag, check_number, check_whole, listed
 from lab.probes import arguments
 from lab.probes.codes import as_codes
@@ -206,6 +207,7 @@ def _classes(labels: Any, examples: int) -> tuple[np.ndarray, np.ndarray, bool]:
     labels = arguments.labels("labels", labels, examples, "C")
     if labels.ndim == 1:
         names, which = np.unique(labels, return_inverse=True)
+        names, which = in_order(names, which) if names.dtype.kind in "US" else (names, which)
         if len(names) < 2:
             raise ArgumentError(f"all {examples} labels are the same; give examples of two classes or more")
         return names, np.arange(len(names)) == which[:, None], False

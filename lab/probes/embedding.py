@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+from lab.data.targets import in_order
 from lab.errors import ArgumentError, check_number, check_whole, shown
 from lab.probes import arguments
 from lab.probes.codes import as_codes
@@ -154,6 +155,7 @@ def code_similarity(codes: Any, labels: Any) -> CodeSimilarity:
     codes = as_codes(codes)
     labels = arguments.labels("labels", labels, len(codes))
     names, which, count = np.unique(labels, return_inverse=True, return_counts=True)
+    names, which = in_order(names, which) if names.dtype.kind in "US" else (names, which)
     groups = [codes[which == c] for c in range(len(names))]
     mean, std = (np.stack([getattr(group, part)(0) for group in groups]) for part in ("mean", "std"))
     unit = _unit(mean)

@@ -143,6 +143,8 @@ def random(model: nn.Module, normalize: str = "filter", seed: int = 0) -> Plane:
             for direction in directions:  # views: scaled in place
                 _scale(direction[part], centre[part], parameter.shape, normalize, stacked)
             start = part.stop
+    if not directions.any():
+        raise ArgumentError("all weights are 0, and random directions are as long as they: give directions of your own")
     words = {"filter": "filter-normalized", "layer": "layer-normalized", "global": "as long as the weights"}
     return Plane(centre, directions, words[normalize], None, -np.ones(2), np.ones(2))
 

@@ -11,7 +11,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from lab.data.measures import IGNORED, at_least_float32
+from lab.data.measures import IGNORED, aligned, at_least_float32, is_of_torch
 from lab.errors import ArgumentError, LabWarning, check_flag, described
 from lab.probes.arguments import array, calling, module
 from lab.probes.reading import asked, check_steady, padding, positioned, reading
@@ -37,7 +37,8 @@ class Loss:
         a language model are the next tokens: nothing is shifted here. Other numbers are values, for the mean squared
         error.
     loss: (outputs (R, B, …), targets (R, B, …)) → (R,), means over what counts: all of B; of whole numbers, what is
-        not -100.
+        not -100. Or a loss of torch, as nn.CrossEntropyLoss(weight=w): classes are on the last axis for it, too.
+        Outputs have the shape of the targets where there is one for each, so that nothing is broadcast.
     runs: whether the model has a run axis; None: as it says itself (`runs_of`).
 
     Raises ArgumentError where inputs, targets and outputs do not fit each other.
@@ -69,6 +70,8 @@ class Loss:
             raise ArgumentError(f"no target counts: all are {IGNORED}, or of tokens that the mask hides; give some")
         if self.loss is not None and (not callable(self.loss) or isinstance(self.loss, type)):
             raise ArgumentError(f"loss is {described(self.loss)}; give a function of outputs and targets, or None")
+        if (how := getattr(self.loss, "reduction", "mean")) != "mean" and is_of_torch(self.loss):
+            raise ArgumentError(f"loss has reduction={how!r}; a landscape shows means: give reduction='mean'")
         if self.runs is not None:
             check_flag("runs", self.runs)
         if self.loss is None and self._values and self.targets.unique().tolist() == [0, 1]:
@@ -89,7 +92,7 @@ class Loss:
         like = next((part for part in model.parameters() if part.is_floating_point()), torch.zeros(()))
         inputs = positioned(model, self._inputs)
         inputs = {k: v.to(like.device, like.dtype if v.is_floating_point() else None) for k, v in inputs.items()}
-        loss = self.loss or (_squared if self._values else _entropy)
+        loss = (_squared if self._values else _entropy) if self.loss is None else self._given
         targets = (self._classes if loss is _entropy else self.targets).to(like.device)
         total: Tensor | float = 0.0
         weight, together = 0.0, self._together(runs or 1)
@@ -106,11 +109,32 @@ class Loss:
             with calling("the loss", hint):
                 if loss is _entropy and not runs:
                     _check_axes(outputs[0])
-                number = float(len(y[0]) if self._values else y[0].long().ne(IGNORED).sum())
+                number = self._count(y[0])
                 if number:
                     total, weight = total + number * _mean(loss(outputs, y), runs or 1), weight + number
         mean = torch.as_tensor(total / weight)
         return mean if runs else mean.squeeze()
+
+    def _given(self, outputs: Tensor, targets: Tensor) -> Tensor:
+        """The user's loss, (R,)."""
+        assert self.loss is not None
+        outputs, targets = aligned(outputs, targets)
+        if not is_of_torch(self.loss):
+            return self.loss(outputs, targets)
+        if outputs.ndim > 3 and outputs.shape[:-1] == targets.shape:
+            _check_axes(outputs[0])
+            outputs = outputs.movedim(-1, 2)  # where torch looks for classes
+        return torch.stack([self.loss(*pair) for pair in zip(outputs, targets, strict=True)])
+
+    def _count(self, targets: Tensor) -> float:
+        """By how much the mean over these targets counts: their number, or with weights of classes the sum of these."""
+        if self._values:
+            return float(len(targets))
+        counts = targets.long().ne(getattr(self.loss, "ignore_index", IGNORED))
+        weights = getattr(self.loss, "weight", None) if is_of_torch(self.loss) else None
+        if not isinstance(weights, Tensor) or targets.is_floating_point():
+            return float(counts.sum())
+        return float(weights[targets[counts].long().cpu()].sum())
 
     @property
     def _inputs(self) -> Mapping[str, Tensor]:

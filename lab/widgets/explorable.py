@@ -15,8 +15,9 @@ from lab.catalogue.registry import entry
 from lab.comparison import Comparison
 from lab.data import Data
 from lab.errors import ArgumentError, check_flag, described, shown
-from lab.nonlinearity.functions import named, scalars
+from lab.nonlinearity.functions import GATES, named, scalars
 from lab.nonlinearity.spline import Spline
+from lab.nonlinearity.table import TABLE
 from lab.nonlinearity.zoo import zoo_names
 from lab.plots.style import method_title
 from lab.probes.calling import Slice1D, Slice2D
@@ -78,6 +79,11 @@ def explorer_of(
     if kind is None or not given.keys() <= {*kind.takes}:
         called = f"the figure {x.name}" if isinstance(x, Figure) else described(x)
         called = "a function of Python's, which lab.check(f) looks at" if called == "a function" else called
+        if kind is None and isinstance(x, str) and x in GATES:
+            said = f"{x} is a gate, one half of a layer times {GATES[x]} of the other"
+            raise ArgumentError(f"{said}; lab.explore({GATES[x]!r}) shows that function")
+        if kind is None and isinstance(x, str) and (x == "softmax" or x in TABLE):
+            raise ArgumentError(f"{x} is no function of one number, and has no curve; lab.check says what holds for it")
         if kind is None:
             raise ArgumentError(f"there is no explorer for {called}; give {'; '.join(kind.words for kind in KINDS)}")
         name = next(name for name in NEEDLESS if name in given and name not in kind.takes)

@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
-from sklearn.metrics import accuracy_score, r2_score
+from sklearn.metrics import accuracy_score, mean_absolute_error, r2_score
 from torch import nn
 from torch.nn import functional as F
 
@@ -402,6 +402,23 @@ def test_errors_say_their_unit():
     assert "standard dev" not in str(result.difference("ReLU", "GELU", "r2"))
     own_units = Data.from_arrays(own.NUMBERS, own.NUMBERS[:, 0], metrics=["mae"])
     assert own_units.titled("mae") == "mean absolute error"
+
+
+@pytest.mark.parametrize("metric", ["mae", nn.L1Loss(), F.l1_loss, mean_absolute_error])
+def test_less_of_an_error_is_a_gain_however_it_is_named(metric):
+    """scikit-learn #2439, autogluon #524, hyperas #115: errors whose sign nobody knows."""
+    assert measures.sign(metric) == -1
+    assert not measures.doubts({"error": metric})
+    assert measures.sign("r2") == measures.sign(accuracy_score) == 1
+
+
+def test_functions_of_ones_own_say_what_they_are_of_and_which_way_they_count():
+    """krishnaik06/Stock-MArket-Forecasting #2, cure-lab/LTSF-Linear #64: errors of scaled values, unsaid."""
+    price = 250_000 + 80_000 * Z
+    metrics = {"my error": lambda outputs, targets: (outputs - targets).abs().mean()}
+    data = read("price", {"drop": "y", "metrics": metrics}, price=price)
+    assert "my error of values in standard deviations of price" in data.titled("my error")
+    assert "more of my error counts as better" in str(data)
 
 
 def test_sparse_and_other_files_are_said(tmp_path):

@@ -136,6 +136,29 @@ def test_a_relu_written_as_a_clamp_stays_and_that_is_said(second):
         assert lab.swap(model, nn.ReLU, torch.sin) == ["act"]
 
 
+def threshold(self, x):
+    return F.threshold(x, 0.0, 0.0)
+
+
+def maximum(self, x):
+    return torch.maximum(x, torch.zeros_like(x))
+
+
+def larger(self, x):
+    return torch.max(x.new_zeros(1), x)
+
+
+@pytest.mark.parametrize("second", (threshold, maximum, larger, *CUTS), ids=lambda second: second.__name__)
+def test_a_relu_by_another_name_is_named_by_swap_and_by_compare(second):
+    kind = made(second)
+    with pytest.warns(LabWarning, match="perhaps a ReLU, which stays as it is"):
+        model = kind()
+        model.acts, model.other = [], None
+        lab.swap(model, nn.ReLU, torch.sin)
+    result = lab.compare(own.signs(), lambda seed: kind(), nn.ReLU, {"a": "tanh"}, seeds=1, steps=1, progress=False)
+    assert f"{kind.__name__} calls relu beside what is replaced" in result.notes[0]
+
+
 def bounded(self, x):
     return x.clamp(min=1e-6).clamp(0, 1)
 

@@ -128,3 +128,40 @@ def test_a_loss_of_its_own_gives_a_number_for_each_run():
     alone.requires_grad_(False)
     same = probes.Loss(TOKENS, targets)(alone)
     torch.testing.assert_close(probes.Loss(TOKENS, targets, loss=over_all)(alone), same)
+
+
+WEIGHTS = torch.tensor([1.0, 9.0, 3.0])
+PARTLY = torch.where(torch.arange(30) < 7, -100, CLASSES)
+OF_TORCH = {
+    "cross_entropy": (F.cross_entropy, CLASSES, 3),
+    "weights of classes": (nn.CrossEntropyLoss(weight=WEIGHTS), PARTLY, 3),
+    "smoothing": (nn.CrossEntropyLoss(label_smoothing=0.1), CLASSES, 3),
+    "mse, a vector": (F.mse_loss, torch.randn(30, generator=seeded(3)), 1),
+    "l1": (nn.L1Loss(), torch.randn(30, 2, generator=seeded(3)), 2),
+    "sigmoid": (nn.BCEWithLogitsLoss(), (CLASSES > 0).float(), 1),
+}
+
+
+@pytest.mark.parametrize("name", OF_TORCH)
+def test_losses_of_torch_are_what_torch_computes_of_all_at_once(name, monkeypatch):
+    """In parts of seven rows, which weigh by what counts; a column for a vector is not broadcast."""
+    monkeypatch.setattr("lab.probes.loss.ROWS", 7)
+    loss, targets, size = OF_TORCH[name]
+    torch.manual_seed(0)
+    model = nn.Sequential(nn.Flatten(), nn.Linear(36, size))
+    with torch.no_grad():
+        outputs = model(IMAGES)
+        expected = loss(outputs.reshape(targets.shape) if size == 1 else outputs, targets)
+    assert probes.Loss(IMAGES, targets, loss)(model) == pytest.approx(float(expected), rel=1e-5)
+
+
+def test_losses_of_torch_know_where_classes_of_tokens_are():
+    targets = torch.randint(VOCABULARY, TOKENS.shape, generator=seeded(4))
+    expected = float(F.cross_entropy(Language()(TOKENS).logits.movedim(-1, 1), targets))
+    assert probes.Loss(TOKENS, targets, F.cross_entropy)(Language()) == pytest.approx(expected, rel=1e-5)
+
+
+@pytest.mark.parametrize("how", ["sum", "none"])
+def test_what_is_no_mean_is_refused(how):
+    with pytest.raises(ArgumentError, match=f"reduction='{how}'"):
+        probes.Loss(IMAGES, CLASSES, nn.CrossEntropyLoss(reduction=how))

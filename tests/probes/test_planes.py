@@ -182,3 +182,12 @@ def test_old_weight_norm_moves_with_its_weights():
 def loss_of_function(model):
     with torch.no_grad():
         return F.cross_entropy(model(X), Y).item()
+
+
+@pytest.mark.parametrize("normalize", ["filter", "layer", "global"])
+def test_weights_that_are_all_zero_span_no_plane_of_their_own_length(normalize):
+    model = nn.Linear(4, 2)
+    for weight in model.parameters():
+        nn.init.zeros_(weight)
+    with pytest.raises(ArgumentError, match="all weights are 0"):
+        probes.landscape(model, LOSS, "random", grid=3, normalize=normalize)

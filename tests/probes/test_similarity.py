@@ -88,3 +88,13 @@ def test_labels_that_do_not_fit_are_refused():
         probes.code_similarity(made()[0], [0, 1, 2])
     with pytest.raises(ArgumentError, match=r"shape \(60, 1\)"):
         probes.code_similarity(made()[0], np.zeros((60, 1)))
+
+
+@pytest.mark.parametrize("kind", [str, np.array])
+def test_numbers_that_are_words_keep_their_order_in_every_probe(kind):
+    labels = np.array([number % 12 for number in range(240)])
+    labels = np.array([str(label) for label in labels]) if kind is str else labels
+    codes = np.random.default_rng(0).normal(size=(240, 3))
+    expected = list(map(str, range(12)))
+    assert [str(label) for label in probes.code_similarity(codes, labels).labels] == expected
+    assert [str(name) for name in probes.decode(codes, labels, shuffles=1).classes] == expected

@@ -71,8 +71,14 @@ def test_a_named_function_is_explored_as_it_starts(name):
     assert explorer.function.value == name
     x = torch.linspace(-15, 15, 301)
     torch.testing.assert_close(explorer.spline(x), named(name)(x).detach(), rtol=0, atol=0.05)
-    with pytest.raises(ArgumentError, match="no explorer for 'polynorm'"):
-        explore("polynorm")
+
+
+@pytest.mark.parametrize(
+    ("name", "said"), [("polynorm", "no function of one"), ("swiglu", "explore..silu"), ("softmax", "curve")]
+)
+def test_a_name_without_a_curve_is_told_why(name, said):
+    with pytest.raises(ArgumentError, match=said):
+        explore(name)
 
 
 def test_the_functions_of_figure_6_are_looked_at_with_their_inputs():

@@ -15,7 +15,7 @@ from torch.overrides import TorchFunctionMode
 from lab.data import measures
 from lab.data.data import Data, Inputs, take
 from lab.errors import ArgumentError, LabError, described, listed, shortened, shown
-from lab.nonlinearity.activations import KEEP, Place, kind_named, kind_of
+from lab.nonlinearity.activations import KEEP, Place, is_relu_of, kind_named, kind_of
 from lab.nonlinearity.swap import Old, kinds_of, places_of, put
 from lab.nonlinearity.swapped import unwrapped
 from lab.probes.reading import evaluating, positioned
@@ -83,6 +83,7 @@ class CallRecorder(TorchFunctionMode):
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         name = getattr(func, "__name__", "")
         kind = kind_named(name.removeprefix("rnn_").removesuffix("_cell"))  # an nn.RNN is one call
+        kind = kind or ("relu" if is_relu_of(name, args, kwargs or {}) else None)
         if kind and not self.inside:
             self.functional.setdefault(kind, self.stack[-1])
         return func(*args, **(kwargs or {}))
@@ -247,8 +248,10 @@ def _answer(net: nn.Module, data: Data, rows: Tensor) -> Tensor:
     parts = {"X": data.inputs} if isinstance(data.inputs, Tensor) else data.inputs
     given = ", ".join(f"{n} {tuple(p[:2].shape)} {str(p.dtype)[6:]}" for n, p in parts.items())
     hint = "give X in the shape and type that it reads"
-    if any(weight.dtype == torch.float64 for weight in net.parameters()):
+    kinds = {weight.dtype for weight in net.parameters() if weight.is_floating_point()} - {torch.float32}
+    if kinds:
         hint = "let model(seed) return net.float(), since X is float32"
+        hint += "; precision='bfloat16' computes in that" if kinds & {torch.float16, torch.bfloat16} else ""
     with failing(f"the model fails on {given} with", hint), torch.no_grad():
         return call(net, take(data.inputs, rows))
 

@@ -9,7 +9,7 @@ from lab.catalogue import scorecard
 from lab.catalogue.registry import entry
 from lab.catalogue.shipped import best_scale, shipped_results
 from lab.estimates import Estimate, mean
-from lab.papers.simplicity.grokking import CONVERGED, faster
+from lab.papers.simplicity.grokking import CONVERGED, TUNED, faster
 from lab.papers.simplicity.images.functions import FROM_ZERO, SMOOTHED, _turns
 from lab.papers.tables import compare_one, per_seed
 from lab.papers.transformers.matrix import gain
@@ -62,8 +62,9 @@ def baselines() -> list[str]:
 
 
 def levels() -> list[str]:
-    rows = table("simplicity/fig11")
+    rows, sizes = table("simplicity/fig11"), table("simplicity/sizes").query("width == 256")
     found = [faster(rows, level) for level in CONVERGED.values()]
+    found += [faster(sizes[sizes["size"] == size]) for size in (0.5, TUNED)]
     return [written(one.effect, one.low, one.high) for one in found]
 
 

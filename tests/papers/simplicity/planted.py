@@ -8,6 +8,7 @@ from scipy.stats import norm
 from lab.data.datasets import BENCHMARK
 
 NAMES = [f"simplicity/fig{number}" for number in range(2, 31)]
+NAMES.insert(10, "simplicity/sizes")  # after Figure 11
 NAMES += [f"simplicity/table{number}" for number in (1, 2, 3, 4)]
 
 RNG = 11
@@ -38,6 +39,16 @@ def grokked(right, tasks=("a+b mod 27",)):
                 ]
     names = ["task", "method", "seed", "step", "accuracy", "accuracy_train", "diverged"]
     return pd.DataFrame(rows, columns=names)
+
+
+def grokked_by_size(right):
+    """The same with smaller initial weights, below what Figure 11 has."""
+    rows = [grokked(right).assign(entry="simplicity/sizes", size=size, width=256) for size in (0.25,)]
+    return pd.concat([grokked(not right).assign(entry="simplicity/fig11"), *rows], ignore_index=True)
+
+
+def sized(right):
+    return grokked_by_size(right).query("entry == 'simplicity/sizes'").drop(columns="entry")
 
 
 def sines(right):
@@ -394,6 +405,7 @@ PLANTED = {
     "simplicity/table4": transferred,
     "simplicity/fig19": opposed,
     "simplicity/fig11": grokked,
+    "simplicity/sizes": sized,
     "simplicity/fig12": sines,
     "simplicity/fig13": arrivals,
     "simplicity/fig28": operations,

@@ -91,7 +91,7 @@ def test_of_networks_that_are_equally_good_each_may_be_the_best():
 @pytest.mark.parametrize(("late", "word"), [(10, HOLDS), (2, FAILS), (None, UNDECIDED)])
 def test_how_many_times_faster_hangs_on_the_accuracy_that_counts(late, word):
     """Ten or two times later at every level; or three times later to 95 %, and never to 100 %."""
-    table = planted.grokked(True)
+    table = planted.sized(True).assign(entry="simplicity/sizes")
     learned, step = table["method"] == "learned", table["step"]
     rng = np.random.default_rng(0)
     starts = table["seed"].map(dict(enumerate(200 * (1 + 0.02 * rng.normal(size=6)))))

@@ -1,0 +1,134 @@
+"""The figure that Section 3.5 of the simplicity paper lacks: how late networks generalize, against the size of their
+initial weights, which the paper does not print. A function is learned for each size.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+import pandas as pd
+
+from lab.papers.claims import Claim, Verdict, all_of
+from lab.papers.entry import SILENT, Entry, Field, Planned
+from lab.papers.simplicity import settings
+from lab.papers.simplicity.first_steps import PERCENT, curves, draw_steps
+from lab.papers.simplicity.grokking import BY_SIZE, CONVERGED, faster
+from lab.papers.simplicity.settings import ADDITION, LEVEL, METHODS, RELU, grokking, of_operations
+from lab.papers.tables import steps_to
+from lab.plots import go
+from lab.plots.caption import set_reading
+from lab.plots.panels import grid
+from lab.plots.style import GREY
+from lab.spec import replace
+
+SIZES = {"smoke": (1.0, 0.5), "laptop": (1.0, 0.5, 0.25), "paper": (1.0, 0.5, 0.25)}  # times torch's
+WIDE = 512  # of networks with ReLU alone, which in Figure 13 get there at this width, too
+SEEDS = {"smoke": 2, "laptop": 6, "paper": 6}
+
+
+def plan(scale: str, seeds: int) -> list[Planned]:
+    """ReLU and the learned function at each size, and ReLU in wide networks (half as many seeds)."""
+    planned: list[Planned] = []
+    for size in SIZES[scale]:
+        base = grokking(scale, ADDITION, size)
+        wide = replace(base, model=replace(base.model, width=WIDE))
+        kinds = [(base, method, seeds) for method in METHODS] + [(wide, RELU, -(-seeds // 2))]
+        for setting, method, count in kinds:
+            labels = {"task": ADDITION.name, "size": size, "width": setting.model.width, "method": method}
+            planned += [(labels, run) for run in setting.runs(method, count)]
+    return planned
+
+
+def first_steps(table: pd.DataFrame) -> pd.DataFrame:
+    """One row a run: size, width, method, seed, step (the first with `LEVEL` on test rows; NaN: never), accuracy (at
+    the end)."""
+    parts = []
+    for (size, width, method), rows in table.groupby(["size", "width", "method"], sort=False):
+        ends = rows.sort_values("step").groupby("seed")["accuracy"].last()
+        steps = steps_to(rows, LEVEL).replace(np.inf, np.nan)
+        part = pd.DataFrame({"step": steps, "accuracy": ends}).rename_axis("seed").reset_index()
+        parts.append(part.assign(size=size, width=width, method=method))
+    return pd.concat(parts, ignore_index=True)
+
+
+def plot(table: pd.DataFrame) -> go.Figure:
+    """First steps by size, at the width of Figure 11 and in wide networks. table: as of `first_steps.curves`, with size
+    and width."""
+    widths, top = sorted(table["width"].unique()), float(table["step"].max())
+    figure = grid([f"width {width}" for width in widths], len(widths), height=240, top=64, left=72, horizontal=70)
+    marks = first_steps(table).assign(x=lambda rows: rows["size"])
+    for column, width in enumerate(widths, 1):
+        for method in METHODS:
+            rows = marks[(marks["width"] == width) & (marks["method"] == method)]
+            if len(rows):
+                draw_steps(figure, rows, method, top, (1, column))
+    sizes = sorted(marks["size"].unique())
+    ends = np.log10([sizes[0] / 1.2, sizes[-1] * 1.2])
+    ticks = {"tickvals": sizes, "ticktext": [_fraction(size) for size in sizes], "minor": {"ticks": ""}}
+    figure.update_xaxes(type="log", range=ends, **ticks)
+    figure.update_xaxes(title_text="size of initial weights (times torch's)")
+    figure.add_hline(y=top, line={"color": GREY, "dash": "dot", "width": 1})
+    steps = [digit * 10**power for power in range(7) for digit in (1, 3)]
+    low = np.nanmin([top, marks["step"].min()])
+    figure.update_yaxes(type="log", range=np.log10([0.6 * low, 3 * top]), tickvals=steps, tickformat=",")
+    figure.update_yaxes(title_text=f"first step with {PERCENT} (log scale)", col=1)
+    set_reading(
+        figure,
+        "One point a run; the line is their mean, where all get there. A function is learned for each size, at the"
+        " width of Figure 11. Above the dotted line, the last step (×): runs that never get there.",
+    )
+    return figure
+
+
+def _fraction(size: float) -> str:
+    return {1.0: "1", 0.5: "½", 0.25: "¼", 0.125: "⅛"}.get(size, f"{size:g}")
+
+
+def _summary(table: pd.DataFrame) -> str:
+    standard, words = table[table["width"] != WIDE], []
+    for size, rows in standard.groupby("size", sort=False):
+        found = [faster(rows, level) for level in CONVERGED.values()]
+        if all(np.isfinite(one.effect) for one in found):
+            each = ", ".join(f"{one.effect:.1f} [{one.low:.1f}, {one.high:.1f}]" for one in found)
+            words.append(f"{_fraction(float(size))}: {each}")
+    levels = ", ".join(CONVERGED)
+    return f"How many times as fast as ReLU the learned function gets {levels}, by size: {'; '.join(words)}."
+
+
+def _sooner(table: pd.DataFrame) -> Verdict:
+    by_size = table[table["width"] != WIDE].groupby("size", sort=False)
+    return all_of(
+        replace(verdict, case=f"size {_fraction(float(size))}")
+        for size, rows in by_size
+        for verdict in [faster(rows, above=1.0)]
+    )
+
+
+def _sizes_of(scale: str) -> Iterator[Field]:
+    yield Field("sizes of initial weights, times torch's", list(SIZES[scale]), SILENT, "guess, the paper does not say")
+
+
+GUESSES = ("weights and biases are uniform within a multiple of 1/√inputs", *settings.GUESSES[1:])
+ENTRIES = (
+    Entry(
+        BY_SIZE,
+        "3.5 (not in the paper)",
+        "Grokking against the size of the initial weights",
+        "Addition modulo 27: the first step with 95 % test accuracy, against the size of the initial weights, which the"
+        " paper does not print",
+        "nothing of it; about ten times faster than ReLU with a learned function",
+        tasks=(ADDITION.name,),
+        plan=plan,
+        measure=curves,
+        plot=plot,
+        summary=_summary,
+        claims=(
+            Claim("sooner", "Models with learned functions generalize sooner at each size of initial weights", _sooner),
+        ),
+        origin=of_operations(lambda scale: [ADDITION], GUESSES, _sizes_of),
+        seeds=SEEDS,
+        minutes={"smoke": 0.2, "laptop": 15, "paper": 300},
+        place=("fig", "", 11, "sizes"),
+    ),
+)

@@ -4,10 +4,11 @@
     python benchmarks/breakdown.py --families perceptrons         # one of them
     python benchmarks/breakdown.py --write benchmarks/README.md   # and puts the table into its place there
 
-One thread. A step's time is CPU time of this process. Shares are of steps under torch.profiler, whose own times are the
-clock's: of each operator the fastest tenth of its calls on one shape counts, times the calls, so that other work on the
-machine says little. An operator's own time goes to optimizer, data or book-keeping where it is called there, else to
-what it computes. What no operator accounts for is Python's, the dispatch of operators, and the profiler's.
+One thread; plain steps, of perceptrons, too (LAB_STEPS=plain). A step's time is CPU time of this process. Shares are of
+steps under torch.profiler, whose own times are the clock's: of each operator the fastest tenth of its calls on one
+shape counts, times the calls, so that other work on the machine says little. An operator's own time goes to optimizer,
+data or book-keeping where it is called there, else to what it computes. What no operator accounts for is Python's, the
+dispatch of operators, and the profiler's.
 
 The last columns say how fast matrix products are: within the step, and alone on tensors of the same shapes, as shares
 of the rate of a large product (1024 × 1024 × 1024, measured between the two). Products alone are the roof: a step that
@@ -117,7 +118,7 @@ def rate(shapes: Counter[tuple]) -> float:
 
 def measure(family: Family) -> dict[str, float]:
     """The row of a family: milliseconds a step, shares, rates."""
-    ours = Ours(family)
+    ours = Ours(family, "plain")  # one call a step has no parts
     ours.steps(2)
     step = spent(ours, 2)
     count = max(3, round(SECONDS / step))

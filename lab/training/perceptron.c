@@ -18,6 +18,7 @@
 #endif
 #define CHUNK 16384 /* numbers of a hidden layer that are computed at once */
 #define LEAST 32    /* rows of a chunk */
+#define IGNORED -100 /* the class of rows that count nowhere, as in torch; any other that is none makes the loss NaN */
 #define FAR 16384   /* numbers of a matrix beyond which its rows lie too far apart for the cache */
 #ifdef __clang__
 #define SHUFFLE(a, b, ...) __builtin_shufflevector(a, b, __VA_ARGS__)
@@ -26,7 +27,8 @@
 #endif
 
 /* In the order of lab/training/perceptron.py. */
-enum { SPLINE, IDENTITY, RELU, LEAKYRELU, RELU6, HARDTANH, TANH, SIGMOID, SILU, GELU, ELU, SELU, SOFTSIGN, RELU2, GAUSSIAN };
+enum { SPLINE, IDENTITY, RELU, LEAKYRELU, RELU6, HARDTANH, TANH, SIGMOID, SILU, GELU, ELU, SELU, SOFTSIGN, RELU2, GAUSSIAN,
+       SOFTPLUS, LOGSIGMOID, MISH, TANHSHRINK, HARDSWISH, HARDSIGMOID, LEAKYRELU2 };
 enum { MSE_OF_VALUES, MSE_OF_CLASSES, CROSS_ENTROPY };
 enum { SGD, RMSPROP, ADAM };
 

@@ -124,6 +124,15 @@ static inline REAL NAME(exponential)(REAL x, REAL minus) {
     return (power - minus) + power * (series * rest);
 }
 
+/* ln(1 + exp(x)), and its slope σ(x): with s = e / (2 + e), ln(1 + e) = 2 (s + s³ / 3 + s⁵ / 5 + …). */
+static inline REAL NAME(softplus)(REAL x, REAL *slope) {
+    const REAL e = NAME(exponential)(x < 0 ? x : -x, 0), s = e / (2 + e), square = s * s;
+    REAL series = 1 / (REAL)(2 * DEGREE + 1);
+    for (int n = DEGREE - 1; n >= 0; n--) series = series * square + 1 / (REAL)(2 * n + 1);
+    *slope = (x < 0 ? e : 1) / (1 + e);
+    return (x < 0 ? 0 : x) + 2 * s * series;
+}
+
 /* Φ(-x) of the standard normal distribution for x ≥ 0, and its density: a fit for float, to 3e-8 of its size. */
 static inline REAL NAME(tail)(REAL x, REAL *density) {
     static const double fit[] = {0.107722293,   0.107513813, 0.102025752,  0.0711810348, 0.109922446,
@@ -180,6 +189,21 @@ void NAME(apply)(const function *phi, REAL alpha, const REAL *table, REAL *restr
     case SOFTSIGN: EACH(const REAL size = 1 / (1 + (x < 0 ? -x : x)); value = x * size; slope = size * size)
     case RELU2: EACH(const REAL part = x < 0 ? 0 : x; value = part * part; slope = 2 * part)
     case GAUSSIAN: EACH(value = NAME(exponential)(-x * x, 0); slope = -2 * x * value)
+    case SOFTPLUS: EACH(value = NAME(softplus)(x, &slope))
+    case LOGSIGMOID: EACH(value = -NAME(softplus)(-x, &slope))
+    case MISH: /* tanh(ln(1 + e)) = (e² + 2 e) / (e² + 2 e + 2) */
+        EACH(const REAL e = NAME(exponential)(x > 20 ? 20 : x, 0), n = e * (e + 2), t = n / (n + 2); value = x * t;
+             slope = t + x * (1 - t * t) * (e / (1 + e)))
+    case TANHSHRINK:
+        EACH(const REAL t = NAME(exponential)(x < 0 ? 2 * x : -2 * x, 1), y0 = t / (2 + t), tanh = x < 0 ? y0 : -y0;
+             value = x - tanh; slope = tanh * tanh)
+    case HARDSWISH:
+        EACH(REAL part = x < -3 ? 0 : x + 3; part = part > 6 ? 6 : part; value = x * part / 6;
+             slope = x >= 3 ? 1 : x > -3 ? (2 * x + 3) / 6 : 0)
+    case HARDSIGMOID:
+        EACH(REAL part = x < -3 ? 0 : x + 3; part = part > 6 ? 6 : part; value = part / 6;
+             slope = ((x > -3) & (x < 3)) / (REAL)6)
+    case LEAKYRELU2: EACH(const REAL side = x > 0 ? 1 : (REAL)0.5; value = side * x * side * x; slope = 2 * side * side * x)
     }
 #undef EACH
 }
@@ -190,7 +214,10 @@ static void NAME(judge)(int64_t kind, const void *targets, int64_t first, REAL *
                         double share, double *sum) {
     for (int64_t i = 0; i < rows; i++, outputs += width) {
         const int64_t class = kind == MSE_OF_VALUES ? 0 : ((const int64_t *)targets)[first + i];
-        if (kind == CROSS_ENTROPY) {
+        if (class < 0 || class >= width) {
+            if (class != IGNORED || kind != CROSS_ENTROPY) *sum = NAN;
+            memset(outputs, 0, sizeof(REAL) * (size_t)width);
+        } else if (kind == CROSS_ENTROPY) {
             REAL most = outputs[0], total = 0;
             for (int64_t j = 1; j < width; j++) most = outputs[j] > most ? outputs[j] : most;
             const REAL right = outputs[class] - most;

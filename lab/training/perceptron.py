@@ -28,7 +28,8 @@ SOURCES = tuple(Path(__file__).with_name(name) for name in ("perceptron.c", "per
 RULES, LOSSES = tuple(MOMENTS), ("mse of values", "mse of classes", "cross_entropy")  # as the kernel counts them, and
 FUNCTIONS = (
     *("spline", "identity", "relu", "leakyrelu", "relu6", "hardtanh", "tanh", "sigmoid", "silu", "gelu", "elu"),
-    *("selu", "softsign", "relu2", "gaussian"),
+    *("selu", "softsign", "relu2", "gaussian", "softplus", "logsigmoid", "mish", "tanhshrink", "hardswish"),
+    *("hardsigmoid", "leakyrelu2"),
 )
 ALIKE = {"celu": "elu"}  # with torch's default settings
 TYPES = {torch.float32: "float32", torch.float64: "float64"}
@@ -68,7 +69,9 @@ def refusal(model: nn.Module, optimizer: object, batch: object) -> str:
     if type(model) is not MLP or not isinstance(batch, TableBatch) or type(batch.task).loss is not TableTask.loss:
         return "it has perceptrons on tables, with a table's losses"
     weights = {parameter for layer in model.layers for parameter in layer.parameters()}
-    if model.spectral or weights != {parameter for parameter in model.parameters() if parameter.requires_grad}:
+    if model.spectral:
+        return "it does not divide weights by their singular values"
+    if weights != {parameter for parameter in model.parameters() if parameter.requires_grad}:
         return "it has weights and biases alone that learn"
     if any(weight.dtype not in TYPES or not weight.is_cpu or not weight.is_contiguous() for weight in weights):
         return "it has weights in float32 on the CPU"
@@ -164,7 +167,7 @@ class Kernel:
             self.rates.fill_(optimizer.param_groups[0]["lr"])
             return
         self.rates[:, 0] = torch.tensor(optimizer.rates, dtype=torch.float64)
-        if isinstance(optimizer, RunAdamW):
+        if isinstance(optimizer, RunAdamW) and any(optimizer.decays):
             decays = torch.tensor(optimizer.decays, dtype=torch.float64)
             self.shrink = 1 - self.rates * decays[:, None] * torch.tensor(optimizer.decaying[:2])
             self.fleet.shrink = self.shrink.data_ptr()

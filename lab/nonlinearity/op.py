@@ -43,7 +43,14 @@ def spline(x: Tensor, values: Tensor, low: float, high: float) -> Tensor:
 
 
 def cpu_kernel() -> ModuleType:
-    """The module whose kernel evaluates splines on the CPU."""
+    """The module whose kernel evaluates splines on the CPU; once a process it is said if that is a slower one."""
+    kernel = _chosen()
+    if kernel is not native and not _forced():
+        _say_slow(kernel, native.why_not())
+    return kernel
+
+
+def _chosen() -> ModuleType:
     forced = _forced()
     if forced == "torch":
         return formula
@@ -54,16 +61,14 @@ def cpu_kernel() -> ModuleType:
     if forced:
         reason = native.why_not() if forced == "native" else jit.why_not()
         raise LabError(f"LAB_KERNEL={forced}, and there is no such kernel: {reason}; unset it")
-    _say_slow(native.why_not())
     return formula
 
 
 @functools.cache
-def _say_slow(reason: str) -> None:
-    """Once a process: without a compiler and numba all is exact, and slow."""
-    cure = "install a C compiler (gcc and libc6-dev) or numba"
-    said = f"splines are evaluated by PyTorch's formula, several times slower than a compiled kernel: {reason}; {cure}"
-    warnings.warn(said, LabWarning, stacklevel=3)
+def _say_slow(kernel: ModuleType, reason: str) -> None:
+    by = "numba, which takes twice as long as" if kernel is jit else "PyTorch's formula, several times slower than"
+    cure = f"install a C compiler (gcc and libc6-dev){'' if kernel is jit else ' or numba'}"
+    warnings.warn(f"splines are evaluated by {by} the compiled kernel: {reason}; {cure}", LabWarning, stacklevel=3)
 
 
 def cuda_kernel() -> ModuleType:
@@ -93,7 +98,7 @@ def why_not_triton() -> str | None:
 
 def describe() -> str:
     """Which kernels are in use, and why not a faster one: a line for `lab doctor`."""
-    kernel, forced = cpu_kernel(), f" (LAB_KERNEL={_forced()})" if _forced() else ""
+    kernel, forced = _chosen(), f" (LAB_KERNEL={_forced()})" if _forced() else ""
     why = "" if forced else f": {native.why_not()}"
     names = {
         native: f"compiled C{forced}",

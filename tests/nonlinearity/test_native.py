@@ -8,6 +8,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
+from lab.errors import LabWarning
 from lab.nonlinearity import jit, native, op
 from lab.nonlinearity.formula import interpolate
 from lab.nonlinearity.spline import Spline
@@ -270,7 +271,11 @@ def test_a_compiler_with_arguments_works(anew, monkeypatch):
 def falls_back(reason):
     """The spline without the C kernel: same numbers by numba, and a reason that says what went wrong."""
     assert native.library() is None and reason in native.why_not()
-    assert op.cpu_kernel() is jit and op.describe().startswith("numba") and reason in op.describe()
+    op._say_slow.cache_clear()
+    with pytest.warns(LabWarning, match="by numba, which takes twice as long .*; install a C compiler") as said:
+        assert op.cpu_kernel() is jit and op.cpu_kernel() is jit
+    assert len(said) == 1, "it is said once"
+    assert op.describe().startswith("numba") and reason in op.describe()
     x, values = off_knots(draw(3, 20, scale=3.0), 33), draw(3, 33, seed=1)
     for got, wanted in zip(by_kernel(x, values), by_formula(x, values), strict=True):
         torch.testing.assert_close(got, wanted.float(), **CLOSE)

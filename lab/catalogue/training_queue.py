@@ -55,8 +55,8 @@ class Waiting:
         return self.open_claims / max(self.minutes, LEAST)
 
 
-def waiting(scale: str, store: Store, papers: Iterable[str] = ()) -> list[Waiting]:
-    """What is to be trained, in the order of open claims a minute; then the shortest first.
+def waiting(scale: str, store: Store, papers: Iterable[str] = (), only: str = "") -> list[Waiting]:
+    """What is to be trained, in the order of open claims a minute; then the shortest first. only: this figure.
 
     >>> queue = waiting("smoke", Store(), ["hypernetwork"])
     >>> [one.worth for one in queue] == sorted((one.worth for one in queue), reverse=True)
@@ -65,7 +65,7 @@ def waiting(scale: str, store: Store, papers: Iterable[str] = ()) -> list[Waitin
     check_scale(scale, SCALES)
     queue = []
     for entry in (entry for paper in tuple(papers) or (None,) for entry in entries(paper).values()):
-        planned = entry.plan(scale, entry.seeds[scale]) if scale in entry.scales else []
+        planned = entry.plan(scale, entry.seeds[scale]) if scale in entry.scales and only in ("", entry.name) else []
         specs = tuple(dict.fromkeys(spec for _, spec in planned))
         if missing := sum(not store.has(spec) for spec in specs):
             minutes = entry.minutes[scale] * missing / len(specs)
@@ -88,12 +88,13 @@ def train_all(
     store: Store | None = None,
     say: Callable[[str], object] = print,
     cluster: Client | str | Path | None = None,
+    only: str = "",
 ) -> list[Waiting]:
     """Train what is missing of every figure and write each that is complete to out/NAME/SCALE; what is left.
 
     It can be interrupted or run out of time at any moment, and goes on from there when it is called again. Figures
     whose data are not here, and those with runs of another revision of the arithmetic, are named and left out. cluster:
-    as `lab.figure` has it; its workers take the runs of all figures at once, in the same order.
+    as `lab.figure` has it; its workers take the runs of all figures at once, in the same order. only: this figure.
     """
     store, device = store or Store(), choose_device(device) if cluster is None else device
     end = time.monotonic() + 3600 * check_number("hours", hours, 0)
@@ -102,7 +103,7 @@ def train_all(
         if time.monotonic() > end:
             raise OutOfTime
 
-    queue = [one for one in waiting(scale, store, papers) if _can_train(one, scale, store, say)]
+    queue = [one for one in waiting(scale, store, papers, only) if _can_train(one, scale, store, say)]
     try:
         with connected(cluster) as client:
             if client is not None:
@@ -124,7 +125,7 @@ def train_all(
                 say(f"  {made.summary}" if client is None else f"{name}: {made.summary}")
     except OutOfTime:
         say(f"{hours:g} hours are over; the same command goes on from here.")
-    if left := waiting(scale, store, papers):
+    if left := waiting(scale, store, papers, only):
         say(f"Left: {', '.join(f'{one.entry.name} ({one.missing} of {one.runs} runs)' for one in left)}")
     return left
 

@@ -13,7 +13,7 @@ from lab.cli.figures import Bundle, Figure, Figures, Gallery, Scorecard, Verify
 from lab.cli.new import New
 from lab.cli.shipped import Notebooks, Zoo
 from lab.cli.storage import DataCommand, Doctor, StoreCommand
-from lab.cli.training import FineTune, Scale, Search, Sweep, TrainAll
+from lab.cli.training import FineTune, League, Scale, Search, Sweep, TrainAll
 from lab.errors import ArgumentError, LabError
 from lab.scale import SCALES
 
@@ -27,6 +27,7 @@ COMMANDS = {
     "search": Search,
     "finetune": FineTune,
     "sweep": Sweep,
+    "league": League,
     "data": DataCommand,
     "scorecard": Scorecard,
     "scale": Scale,

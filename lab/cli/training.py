@@ -11,7 +11,7 @@ import tyro
 from lab.cli.console import Device, ScaleName, default, writable
 from lab.errors import ArgumentError, LabError, check_choice
 from lab.files import put
-from lab.scale import SCALES
+from lab.scale import BEST, SCALES, check_scale
 from lab.task_names import check_task_name
 
 TASK = (
@@ -148,6 +148,55 @@ class TrainAll:
         from lab.catalogue.training_queue import train_all
 
         train_all(self.scale, self.hours, writable(self.out), self.device, self.papers, cluster=self.cluster)
+
+
+@dataclass(frozen=True)
+class League:
+    """Rank functions at their own best rates; add one of yours (add phi.json)."""
+
+    scales: ClassVar = (*SCALES, BEST)
+    action: tyro.conf.Positional[Literal["show", "add"]] = "show"
+    """show: the table; add: put FILE into your league, if it keeps the laws that this needs (`lab.check`)."""
+    file: Annotated[str, tyro.conf.Positional, default("none", metavar="[FILE]")] = ""
+    """For add: the JSON of phi.save, or phi.py:name with --trust."""
+    name: Annotated[str, default("the file's")] = ""
+    """For add: what it is called."""
+    trust: bool = False
+    """For add: run the program FILE."""
+    mine: bool = False
+    """Show your own functions, too; they are trained, with seeds that their files cannot know."""
+    scale: ScaleName = "best"
+    """smoke, laptop, overnight or paper; or best: the largest whose results are here."""
+    hours: Annotated[float | None, default("until it is done")] = None
+    """Train the league at this scale for so many hours; the same command goes on from there."""
+    device: Device = "auto"
+    out: Path = Path("out")
+    """Folder for the figure's files: they go to OUT/crossing/league/SCALE."""
+
+    def run(self) -> None:
+        """Do it."""
+        if self.action == "add":
+            from lab.catalogue.league import add
+
+            if not self.file:
+                raise ArgumentError("say which function to add, as `lab league add phi.json`")
+            name = add(self.file, self.name, self.trust)
+            print(f"{name} is in your league; `lab league --mine` trains it and shows its rows")
+            return
+        if self.file:
+            raise ArgumentError(f"{self.file}: `lab league add {self.file}` puts it into your league")
+        from lab.catalogue.league import ENTRY, in_words, standing
+
+        if self.hours is not None:
+            from lab.catalogue.training_queue import train_all
+
+            check_scale(self.scale, SCALES)
+            if train_all(self.scale, self.hours, writable(self.out), self.device, ("crossing",), only=ENTRY):
+                return
+        made = standing(self.scale, self.mine, self.device)
+        print(in_words(made))
+        if self.mine:
+            print(*made.write(writable(self.out) / ENTRY / made.scale), sep="\n")
 
 
 BEGIN, END = "<!-- table of lab scale -->", "<!-- end of table of lab scale -->"

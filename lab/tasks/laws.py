@@ -197,7 +197,7 @@ def targets_follow_from_inputs(case: TaskCase) -> str | None:
 @law
 def latents_agree_with_targets(case: TaskCase) -> str | None:
     """A latent that tells the answer in training tells the same answer in every split."""
-    parts, told = case.plain, []
+    parts, telling = case.plain, []
     for name in parts["train"].latents if "train" in parts else ():
         known: dict[bytes, bytes] = {}
         for split, part in parts.items():
@@ -209,12 +209,12 @@ def latents_agree_with_targets(case: TaskCase) -> str | None:
                 known = dict(pairs)
                 if len(known) == len(pairs) or any(known[key] != answer for key, answer in pairs):
                     break  # it does not tell the answer
-                told.append(name)
+                telling.append(name)
             wrong = sum(known.get(key, answer) != answer for key, answer in pairs)
             demand(not wrong, f"{wrong} answers of {split} are not what {name} says")
-    if not told:
+    if not telling:
         raise NotAsked("no latent tells the answer by itself")
-    return f"the answer is told by {listed(told)}"
+    return f"the answer is told by {listed(telling)}"
 
 
 @law
@@ -287,9 +287,9 @@ def no_constant_column(case: TaskCase) -> str | None:
         raise NotAsked("inputs are no rows of numbers")
     train = case.parts["train"].inputs[""]
     constant = (train == train[:1]).all(0)
-    moved = [name for name, part in case.parts.items() if bool((part.inputs[""] != train[:1])[:, constant].any())]
+    others = [name for name, part in case.parts.items() if bool((part.inputs[""] != train[:1])[:, constant].any())]
     said = f"{int(constant.sum())} of {train.shape[1]} columns are constant in train"
-    demand(not constant.any(), said + (f", and not in {listed(moved)}" if moved else ""))
+    demand(not constant.any(), said + (f", and not in {listed(others)}" if others else ""))
     return None
 
 
@@ -302,8 +302,8 @@ def no_column_is_the_target(case: TaskCase) -> str | None:
     y = part.targets.double()
     x, y = part.inputs[""].double() - part.inputs[""].double().mean(0), y - y.mean()
     alike = (x * y[:, None]).sum(0).abs() / (x.norm(dim=0) * y.norm()).clamp(min=1e-12)
-    told = (alike > 1 - 1e-9).nonzero().flatten().tolist()
-    demand(not told, f"column {', '.join(map(str, told))} is the target, up to its scale")
+    columns = (alike > 1 - 1e-9).nonzero().flatten().tolist()
+    demand(not columns, f"column {', '.join(map(str, columns))} is the target, up to its scale")
     return f"the largest correlation with it is {float(alike.max()):.2f}"
 
 

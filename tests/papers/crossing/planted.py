@@ -3,7 +3,7 @@
 import numpy as np
 import pandas as pd
 
-NAMES = [f"crossing/{name}" for name in ("compatibility", "multitask", "hyla_phi")]
+NAMES = [f"crossing/{name}" for name in ("compatibility", "multitask", "hyla_phi", "league")]
 RNG = 7
 MODELS = ("transformer", "perceptron", "HYLA", "language model")
 
@@ -45,4 +45,25 @@ def hyla_phi(right):
     return pd.DataFrame(rows, columns=["task", "method", "seed", "loss", "score_test", "score_ood", "diverged"])
 
 
-PLANTED = {"crossing/compatibility": compatibility, "crossing/multitask": multitask, "crossing/hyla_phi": hyla_phi}
+def league(right):
+    """What learns gains five points over ReLU at its better rate, or loses them."""
+    rng, rows, sign = np.random.default_rng(RNG), [], 1 if right else -1
+    gains = {"relu": 0, "gelu": -3 * sign, "tanh": -9 * sign, "prelu": 5, "bspline": 5, "learned spline": 5}
+    for task in ("memorize", "a+b mod 27"):
+        for function, gain in gains.items():
+            for rate, level in ((0.01, 60 + sign * gain), (0.1, 10)):
+                for split, first, count in (("test", 0, 6), ("val", 1000, 2)):
+                    for seed in range(first, first + count):
+                        value = level + 0.2 * rng.normal()
+                        search = seed % 3 if function == "learned spline" else 0
+                        rows.append((task, function, search, rate, split, seed, value, 100, 1.5, False))
+    names = ["task", "function", "search", "rate", "split", "seed", "score", "step", "cost", "diverged"]
+    return pd.DataFrame(rows, columns=names)
+
+
+PLANTED = {
+    "crossing/league": league,
+    "crossing/compatibility": compatibility,
+    "crossing/multitask": multitask,
+    "crossing/hyla_phi": hyla_phi,
+}

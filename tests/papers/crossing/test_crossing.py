@@ -2,10 +2,16 @@
 
 import numpy as np
 import pytest
+import torch
 
 from lab import kinds
+from lab.catalogue import league as users_league
 from lab.catalogue.build import check, figure
 from lab.catalogue.registry import entry
+from lab.cli import main
+from lab.errors import ArgumentError, LabError
+from lab.nonlinearity.spline import Spline
+from lab.papers.crossing import league
 from lab.papers.crossing.compatibility import BASELINE, TUNING_SEED, at_best, gains, places, rates_of
 from lab.papers.crossing.multitask import TASKS, shared
 from lab.resolve import resolve
@@ -115,6 +121,81 @@ def test_planted_tables_are_drawn(name):
     found = entry(name)
     table = PLANTED[name](True)
     assert "nan" not in found.summary(table)
-    if found.functions is None:
+    if name == "crossing/compatibility":
         words = [note.text for note in found.plot(table).layout.annotations]
         assert sum("<b>+" in text for text in words) == 16, "every gain is clear"
+
+
+def test_the_league_ranks_functions_against_the_best_fixed_one_of_val():
+    table = PLANTED["crossing/league"](True)
+    ranks = league.ranking(table).set_index(["task", "function"])
+    assert (ranks["over"] == "relu").all() and (ranks["rate"] == 0.01).all()
+    for name, gain in (("gelu", -3), ("prelu", 5), ("learned spline", 5)):
+        row = ranks.loc[("memorize", name)]
+        assert row["low"] < gain < row["high"] and row["gain"] == pytest.approx(gain, abs=0.5)
+    alone, together = (league.gains(table, together) for together in (False, True))
+    for key_, one in together.items():
+        (a, b), (low, high) = alone[key_].interval(0.95), one.interval(0.95)
+        assert low < a < b < high, "together they are wider"
+    assert ranks["needed"].isna().all(), "all are decided"
+    noisy = table.assign(score=table["score"] + np.random.default_rng(0).normal(0, 20, len(table)))
+    assert league.ranking(noisy)["needed"].dropna().gt(6).any()
+
+
+@pytest.mark.parametrize(
+    ("file", "said"),
+    [
+        ("phi.json", ""),
+        ("phi.py:phi", "--trust"),
+        ("phi.py:Noise", "'the same at each call'"),
+        ("phi.py:softmax", "'each number by itself'"),
+        ("phi.py:step", "'gradient reaches the input'"),
+        ("phi.py:pool", "keeps the shape"),
+        ("phi.py:many", "10,000"),
+        ("phi.py:nan", "not finite"),
+        ("phi.py:rectified", "is relu"),
+        ("phi.py:none", "no 'none'"),
+        ("phi.py", "which function"),
+        ("gelu.json", "a function of the lab"),
+        ("absent.json", "no saved spline"),
+    ],
+)
+def test_what_enters_the_league_keeps_its_laws(file, said, tmp_path, monkeypatch):
+    monkeypatch.setenv("LAB_ZOO", str(tmp_path / "zoo"))
+    monkeypatch.chdir(tmp_path)
+    Spline.from_function(torch.sin, -3.0, 3.0, 31).save("phi.json")
+    program = ["import torch", "from torch import nn, relu", "from lab.nonlinearity.spline import Spline"]
+    program += [
+        "phi = torch.sin",
+        "rectified = relu",
+        "step = lambda x: x.detach().sign()",
+        "pool = lambda x: x.amax(-1)",
+    ]
+    program += ["Noise = lambda x: x + torch.rand_like(x)", "softmax = lambda x: x.softmax(-1)"]
+    program += [
+        "many = Spline(torch.zeros(1_000_000), -1.0, 1.0)",
+        "nan = Spline(torch.full((9,), float('nan')), -1.0, 1.0)",
+    ]
+    (tmp_path / "phi.py").write_text("\n".join(program))
+    if not said:
+        assert users_league.add(file) == users_league.add(file) == "mine/league/phi"
+        ((name, (part, seed)),) = users_league.yours().items()
+        assert part.values[0] == pytest.approx(np.sin(-3.0)) and seed > 10**9
+        assert (
+            users_league.add("phi.py:phi", "sine", trust=True) == "mine/league/sine" and len(users_league.yours()) == 2
+        )
+        with pytest.raises(ArgumentError, match="another name"):
+            users_league.add("phi.py:phi", "phi", trust=True)
+        return
+    with pytest.raises(LabError) as error:
+        users_league.add(file, trust="trust" not in said)
+    assert said.replace("no saved", "not a saved") in str(error.value) and "\n" not in str(error.value)
+
+
+def test_a_function_of_ones_own_has_rows_beside_the_others(tmp_path, monkeypatch, capsys):
+    monkeypatch.setenv("LAB_ZOO", str(tmp_path / "zoo"))
+    Spline.from_function(torch.sin, -3.0, 3.0, 31).save(tmp_path / "phi.json")
+    main(["league", "add", str(tmp_path / "phi.json")])
+    main(["league", "--mine", "--scale", "smoke", "--out", str(tmp_path / "out")])
+    said = capsys.readouterr().out
+    assert "mine/league/phi" in said and (tmp_path / "out" / "crossing" / "league" / "smoke" / "table.csv").exists()

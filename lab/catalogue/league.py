@@ -1,0 +1,128 @@
+"""The league with functions of the user's own: what may enter it, and its table with them."""
+
+import runpy
+import secrets
+from dataclasses import replace
+from datetime import UTC, datetime
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from lab.catalogue import build
+from lab.catalogue.figure import Figure, draw
+from lab.errors import ArgumentError, LabError, check_path, shortened, shown
+from lab.nonlinearity import document
+from lab.nonlinearity.check import check
+from lab.nonlinearity.part import as_module, as_part
+from lab.nonlinearity.spline import Spline, check_finite, check_single
+from lab.nonlinearity.table import TABLE
+from lab.nonlinearity.zoo import MINE, is_of_another, keep, place, zoo_files
+from lab.papers.crossing import league
+from lab.papers.crossing.league import plan, ranking
+from lab.places import VERSION
+from lab.run import Run, complete
+from lab.spec import Knots, Part, key
+from lab.store import Store, as_store
+
+ENTRY, ROOM = "crossing/league", "league"  # where own functions are in the zoo
+NEEDED = (  # laws without which nothing in the league can be measured
+    *("the same at each call", "no global random numbers", "each number by itself", "any number of axes"),
+    *("input stays", "gradient reaches the input", "first derivative"),
+)
+MOST_KNOTS, LAST_SEED = 10_000, 2**31
+
+
+def add(file: str, name: str = "", trust: bool = False) -> str:
+    """Put a function into the league of one's own; what it is called there.
+
+    file: JSON of `phi.save`; or `phi.py:name`, a function of a tensor, a module or its class in a program, which is run
+    only with `trust`. name: default, the file's.
+
+    It gets seeds that are drawn now, so that no file can know them. Raises ArgumentError for a name that is taken, and
+    for what does not keep a law that the league needs, with the law's name.
+    """
+    program, _, inside = file.rpartition(":") if ".py:" in file else (file, "", "")
+    name = name or (inside or Path(program).stem)
+    if name in (*TABLE, league.LEARNED):
+        raise ArgumentError(f"name={shown(name)} is a function of the lab; give another one with --name")
+    phi = _of_program(program, inside, trust) if program.endswith(".py") else Spline.load(check_path("file", file))
+    knots = phi.values.numel() if isinstance(phi, Spline) else 0
+    if knots > MOST_KNOTS:
+        raise ArgumentError(f"{file} has {knots:,} knots, and the league takes {MOST_KNOTS:,}; give fewer")
+    if isinstance(phi, Spline):
+        check_finite(check_single(phi, file), file)
+    for one in check(phi).outcomes:
+        if one.law.name in NEEDED and one.is_failure:
+            raise ArgumentError(f"{file} is refused, for it does not keep the law '{one.law.name}': {one.detail}")
+    part = as_part(phi, file)
+    if isinstance(part, str):
+        raise ArgumentError(f"{file} is {part}, which the league has; give another function")
+    spline = as_module(part) if isinstance(part, Knots) else Spline.from_function(as_module(part))
+    content = document.checksum({"low": spline.low, "high": spline.high, "values": spline.values.tolist()})
+    facts = {"key": content, "date": datetime.now(UTC).date().isoformat(), "lab": VERSION}
+    path = place(f"{ROOM}/{name}", facts)
+    if path.exists() and not is_of_another(path, facts):
+        return f"{MINE}/{ROOM}/{name}"  # with the seeds that it got then
+    return keep(f"{ROOM}/{name}", spline, facts | {"seed": LAST_SEED // 2 + secrets.randbelow(LAST_SEED // 4)})
+
+
+def _of_program(path: str, inside: str, trust: bool) -> Any:
+    if not trust:
+        raise ArgumentError(f"{path} is a program, which is run only with --trust; or give the JSON of phi.save")
+    if not inside:
+        raise ArgumentError(f"say which function of {path} is meant, as {path}:phi")
+    try:
+        phi = runpy.run_path(path)[inside]
+        return phi() if isinstance(phi, type) else phi
+    except KeyError as error:
+        raise ArgumentError(f"{path} has no {inside!r}") from error
+    except Exception as error:
+        raise LabError(f"{path} fails with {type(error).__name__} ({shortened(str(error))})") from error
+
+
+def yours() -> dict[str, tuple[Part, int]]:
+    """Functions of the user's own in the league, by name, with the first of their seeds."""
+    known: dict[str, tuple[Part, int]] = {}
+    for name, path in zoo_files().items():
+        if name.startswith(f"{MINE}/{ROOM}/"):
+            seed = document.read(path).get("provenance", {}).get("seed")
+            if isinstance(seed, int):
+                known[name] = as_part(Spline.load(path)), seed
+    return known
+
+
+def standing(
+    scale: str = "best", mine: bool = False, device: str = "auto", store: Store | None = None, progress: bool = True
+) -> Figure:
+    """The league as a figure, with rows for functions of one's own where `mine`: these are trained, and what is here of
+    the league stays as it is."""
+    made = build.figure(ENTRY, scale, device, store=store, progress=progress)
+    functions = yours() if mine else {}
+    if mine and not functions:
+        raise ArgumentError("there is no function of yours in the league; lab league add phi.json puts one there")
+    if not functions:
+        return made
+    entry, store = build.registry.entry(ENTRY), as_store(store)
+    every = plan(made.scale, entry.seeds[made.scale], yours=functions)
+    planned = [(labels, spec) for labels, spec in every if labels["function"] in functions]
+    complete([spec for _, spec in planned], store, device, progress)
+    runs = [(labels, Run(spec, store)) for labels, spec in planned]
+    table = pd.concat([made.table, entry.measure(runs)], ignore_index=True)
+    facts = dict(made.provenance)
+    facts["runs"] = facts["runs"] | {key(spec): f"{spec.task_name}, seed {spec.seed}" for _, spec in planned}
+    facts["own"] = {name: document.read(zoo_files()[name])["provenance"] for name in functions}
+    return draw(replace(entry, plan=partial(plan, yours=functions)), made.scale, table, facts, {})
+
+
+def in_words(made: Figure) -> str:
+    """The league as text: for each task its functions, the best first."""
+    lines = []
+    for task, rows in ranking(made.table).sort_values("gain", ascending=False).groupby("task", sort=False):
+        shown_ = rows.drop(columns=["task", "over"]).round({"score": 2, "gain": 2, "low": 2, "high": 2})
+        lines += [
+            f"{task}: points above {rows['over'].iloc[0]}, the best fixed function",
+            shown_.to_string(index=False),
+        ]
+    return "\n".join([*lines, made.summary])

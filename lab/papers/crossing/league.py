@@ -1,0 +1,418 @@
+"""The league: named, learnable and learned functions in the same models, each at its own best rate.
+
+People try activation functions by hand, on one seed and at one rate, and disagree. Here each function has the rate that
+is best for it on `val`, with seeds that are not reported, and its gain over the best fixed function (chosen on `val`,
+too) has an interval that holds for all functions of a task together. Beside it stands what a function costs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from lab.estimates import Estimate, compare, missing, nested
+from lab.nonlinearity.functions import named
+from lab.nonlinearity.part import as_module
+from lab.papers.claims import Claim, Verdict, absent, all_of, any_of
+from lab.papers.entry import SILENT, Entry, Field, Origin, Planned, shipped
+from lab.papers.tables import POINTS, Labelled, alive, at_best_rates, best_rates, per_run
+from lab.papers.transformers.settings import language, setting
+from lab.plots import go
+from lab.plots.caption import set_reading, signed
+from lab.plots.panels import grid, line, points, whiskers
+from lab.plots.style import BLUE, GREEN, GREY, INK, SIZE, VERMILLION
+from lab.probes.cost import cost
+from lab.resolve import resolve
+from lab.run import Run
+from lab.scale import SCALES, check_scale, model_scale
+from lab.simultaneous import against, at_once, seeds_needed
+from lab.spec import ConstantRate, Learned, Part, Perceptron, RunSpec, TwoLossSpec, replace
+from lab.statistics import LEVEL
+from lab.tasks import Images, Operation, Tabular
+from lab.tasks.named import task_title
+
+FIXED = (
+    *("relu", "gelu", "silu", "mish", "tanh", "elu", "leakyrelu", "softplus"),
+    *("relu2", "leakyrelu2", "smoothrelu2", "gaussian", "siren"),
+)
+LEARNING = ("prelu", "swish", "polyrelu", "rational", "bspline", "starrelu", "asqu", "snake", "xielu")
+LEARNED = "learned spline"
+SEARCHES = {"smoke": 1, "laptop": 3, "overnight": 3, "paper": 3}
+SEEDS = {"smoke": 2, "laptop": 6, "overnight": 12, "paper": 12}
+FIRST_TUNING, TUNING = 1_000, {"smoke": 1, "laptop": 2, "overnight": 2, "paper": 2}  # seeds that no figure reports
+TEST, VAL = "test", "val"
+RATES = {"smoke": (0.003,), "laptop": (0.003, 0.01, 0.03)} | dict.fromkeys(
+    ("overnight", "paper"), (0.001, 0.003, 0.01, 0.03)
+)  # of Adam, in perceptrons
+SPREAD = 11 / 27  # variance of ten numbers spread evenly over [-1, 1], all as frequent: what a constant answer leaves
+ROW, LEFT = 22, 150  # px
+REACH = 3.5  # to both sides of 0, of the functions that are drawn
+COST = {"smoke": 1 << 8, "laptop": 1 << 16}  # numbers that a function is timed on
+
+
+@dataclass(frozen=True)
+class Arena:
+    """A task with its models. base: a run, whose recipe gets other rates. part: where a function stands in the model.
+    search: by a seed, that for a function of the task."""
+
+    base: RunSpec
+    part: str
+    search: Callable[[int], Any]
+    rates: tuple[float, ...]
+
+    def run(self, phi: Part, rate: float, seed: int, split: str) -> RunSpec:
+        """A run with a function, evaluated on one split."""
+        model = replace(self.base.model, **{self.part: phi})
+        recipe = replace(self.base.recipe, rate=rate)
+        return replace(self.base, model=model, recipe=recipe, seed=seed, evaluate=(split,))
+
+
+def _perceptron(task: Any, width: int, layers: int, steps: int, batch: int | None, scale: str) -> Arena:
+    small = scale == "smoke"
+    model = Perceptron(layers, 8 if small else width)
+    steps, average = (6, 2) if small else (steps, 50)
+    recipe = ConstantRate(steps, 0.003, batch, "adam", average, keep="last", every=max(2, steps // 10))
+    knots = 21 if small else 101
+
+    def search(seed: int) -> TwoLossSpec:
+        return TwoLossSpec(task, model, recipe, models=2 if small else 4, knots=knots, start="relu", seed=seed)
+
+    return Arena(RunSpec(task, model, recipe, 0), "phi", search, RATES[scale])
+
+
+def _transformer(base: Any, rates: tuple[float, ...], scale: str) -> Arena:
+    (run,) = base.runs(1)
+    rates = (run.recipe.rate,) if scale == "smoke" else rates
+    return Arena(run, "mlp", lambda seed: base.search(seed=seed), rates)
+
+
+def arenas(scale: str) -> dict[str, Arena]:
+    """The tasks of a scale, by name.
+
+    >>> [task for task in arenas("laptop")][:2], len(arenas("overnight"))
+    (['memorize', 'a+b mod 27'], 7)
+    """
+    of = model_scale(check_scale(scale, SCALES))
+    memorize = setting("memorize", of)
+    if scale == "laptop":  # a twentieth of the work
+        model, recipe = replace(memorize.model, layers=1, width=16), replace(memorize.recipe, steps=200, batch=128)
+        memorize = replace(memorize, model=model, recipe=recipe, models=4)
+    large = of == "paper" or scale == "overnight"
+    known = [_transformer(memorize, (*(() if scale == "laptop" else (0.005,)), 0.01, 0.02, 0.04), scale)]
+    if large:
+        text = language("shakespeare char", "laptop")
+        model, recipe = replace(text.model, layers=1, width=48), replace(text.recipe, steps=400)
+        known.append(_transformer(setting("addmod", of), (0.001, 0.002, 0.004, 0.008), scale))
+        known.append(_transformer(replace(text, model=model, recipe=recipe), (0.001, 0.002, 0.004, 0.008), scale))
+    width, steps = (128, 600) if large else (32, 150)
+    known.append(_perceptron(Operation("a+b", modulus=27), 2 * width, 1, steps, None, scale))
+    if scale != "smoke":
+        known.append(_perceptron(Images("mnist_sample", target="id"), width, 2, steps, 128, scale))
+        known.append(_perceptron(Tabular("covertype_sample"), width, 2, steps, 256, scale))
+    if large:
+        known.append(_perceptron(Images("fashion_mnist_sample"), width, 2, steps, 128, scale))
+    return {one.base.task_name: one for one in known}
+
+
+def functions(scale: str) -> tuple[str, ...]:
+    """The functions of a scale, by name."""
+    return ("relu", "gelu", "prelu", LEARNED) if scale == "smoke" else (*FIXED, *LEARNING, LEARNED)
+
+
+def plan(scale: str, seeds: int, yours: Mapping[str, tuple[Part, int]] | None = None) -> list[Planned]:
+    """Every function of every task at each rate: with `seeds` seeds on `test`, and with others on `val`.
+
+    A learned function is searched for several times; runs take these in turn. yours: further functions by name, with
+    the first of their seeds.
+    """
+    runs = []
+    for task, arena in arenas(scale).items():
+        learned: list[Part] = [Learned(arena.search(seed), arena.part) for seed in range(SEARCHES[scale])]
+        everyone = {name: (learned if name == LEARNED else [name], 0) for name in functions(scale)}
+        everyone |= {name: ([part], first) for name, (part, first) in (yours or {}).items()}
+        for name, (parts, first) in everyone.items():
+            for rate in arena.rates:
+                for split, start, count in ((TEST, 0, seeds), (VAL, FIRST_TUNING, TUNING[scale])):
+                    for number in range(count):
+                        which = number % len(parts)
+                        labels = {"task": task, "function": name, "search": which, "rate": rate, "split": split}
+                        runs.append((labels, arena.run(parts[which], rate, first + start + number, split)))
+    return runs
+
+
+def measure(runs: Labelled) -> pd.DataFrame:
+    """One row a run: task, function, search, rate, split ("val" chooses the rate), seed, score (percent: accuracy, or
+    R² where numbers are predicted), step (the first with the score that the best fixed function ends with; NaN: none),
+    cost (forward and backward, × GELU), diverged."""
+    table = per_run(runs, lambda run: {"score": _curve(run)[-1]})
+    table["score"] = table["score"].where(~table["diverged"])
+    goals = {task: _mean_of(rows, control) for task, rows, control in _tasks(table)}
+    steps = [_first(run, goals.get(labels["task"], np.nan)) for labels, run in runs]
+    costs = _costs(runs)
+    return table.assign(step=steps, cost=[costs[labels["function"]] for labels, _ in runs])
+
+
+def _curve(run: Run) -> np.ndarray:
+    split = VAL if run.spec.tuning else TEST
+    if f"accuracy_{split}" in run.scores and getattr(run.spec.task, "classification", True):
+        return 100 * run.score("accuracy", split)
+    return 100 * (1 - run.score("mse", split) / SPREAD)
+
+
+def _first(run: Run, goal: float) -> float:
+    reached = np.flatnonzero(_curve(run) >= goal)
+    return float(run.steps[reached[0]]) if len(reached) else np.nan
+
+
+def _costs(runs: Labelled) -> dict[str, float]:
+    """By function: its time, forward and backward, over that of GELU."""
+    parts = {labels["function"]: run for labels, run in runs}
+    shapes = {}
+    for name, run in parts.items():
+        part = next(part for key, part in run.spec.model.parts.items() if key in ("mlp", "phi"))
+        shapes[name] = as_module(part) if isinstance(part, str) else as_module(resolve(part, run.store))
+    small = any(run.spec.recipe.last < 50 for run in parts.values())
+    times = cost({"gelu": named("gelu")} | shapes, COST["smoke" if small else "laptop"], 3 if small else 25)
+    return {name: round(times.ratio(name, "gelu"), 2) for name in shapes}
+
+
+def _tasks(table: pd.DataFrame) -> Iterator[tuple[str, pd.DataFrame, str]]:
+    """Each task, its rows on `test` where each function has its best rate, and the fixed function that is best on
+    `val`."""
+    for task, rows in table.groupby("task", sort=False):
+        val = rows[rows["split"] == VAL]
+        best = best_rates(val, ["function"], "score")
+        chosen = at_best_rates(val, best, ["function"])
+        fixed = chosen[chosen["function"].isin(FIXED)].groupby("function")["score"].mean()
+        if len(fixed):
+            yield str(task), at_best_rates(rows[rows["split"] == TEST], best, ["function"]), str(fixed.idxmax())
+
+
+def _mean_of(rows: pd.DataFrame, function: str) -> float:
+    return float(rows.loc[rows["function"] == function, "score"].mean())
+
+
+def gains(table: pd.DataFrame, together: bool = True) -> dict[tuple[str, str], Estimate]:
+    """By task and function: how many points it scores above the best fixed function, each at its best rate.
+
+    together: with intervals that hold for all functions of a task (Dunnett's, or Bonferroni's where variances differ;
+    of what is searched for Bonferroni's, for its unit is the search).
+    """
+    effects: dict[tuple[str, str], Estimate] = {}
+    for task, rows, control in _tasks(table):
+        groups = {str(name): values.tolist() for name, values in alive(rows).groupby("function", sort=False)["score"]}
+        searches = alive(rows[rows["function"] == LEARNED]).groupby("search", sort=False)["score"]
+        groups.pop(LEARNED, None)
+        if control not in groups:
+            continue
+        others = [name for name in groups if name != control]
+        if together:
+            number = len(others) + bool(len(searches))
+            for name, one in against(groups, control).items():
+                share = len(others) / number  # of the error, the rest is the searches'
+                effects[task, name] = replace_interval(one, share)
+            if len(searches):
+                alone = nested([values.tolist() for _, values in searches], groups[control])
+                effects[task, LEARNED] = at_once(alone, number)
+        else:
+            pairs = {name: (name, control) for name in others}
+            effects |= {(task, name): one for name, one in compare(groups, pairs).items()}
+            if len(searches):
+                effects[task, LEARNED] = nested([values.tolist() for _, values in searches], groups[control])
+    return effects
+
+
+def replace_interval(estimate: Estimate, share: float) -> Estimate:
+    """The same, whose intervals err with only a share of the probability."""
+    return replace(estimate, interval=lambda level: estimate.interval(1 - share * (1 - level)))
+
+
+def ranking(table: pd.DataFrame) -> pd.DataFrame:
+    """One row a task and function: task, function, over (the best fixed one), rate, score, gain with its simultaneous
+    interval (low, high), seeds, needed (seeds that would decide it, about; missing: decided, or it cannot be told),
+    step (median of the first steps with the fixed one's score), cost (× GELU)."""
+    effects, rows_ = gains(table), []
+    for task, rows, control in _tasks(table):
+        for name, runs in rows.groupby("function", sort=False):
+            gain = effects.get((task, str(name)), missing())
+            low, high = gain.interval(LEVEL)
+            reached = runs["step"].fillna(np.inf).median()
+            rows_.append(
+                {
+                    "task": task,
+                    "function": name,
+                    "over": control,
+                    "rate": runs["rate"].iloc[0],
+                    "score": runs["score"].mean(),
+                    "gain": 0.0 if name == control else gain.effect,
+                    "low": low,
+                    "high": high,
+                    "seeds": len(runs),
+                    "needed": seeds_needed(gain),
+                    "step": reached if np.isfinite(reached) else np.nan,
+                    "cost": runs["cost"].iloc[0],
+                }
+            )
+    return pd.DataFrame(rows_).astype({"needed": "Int64"}) if rows_ else pd.DataFrame()
+
+
+def summary(table: pd.DataFrame) -> str:
+    ranks, words = ranking(table), []
+    for task, rows in ranks.groupby("task", sort=False):
+        best = rows.loc[rows["gain"].idxmax()]
+        said = f"{best['function']} {signed(best['gain'])}" if best["gain"] > 0 else "none above it"
+        sure = [str(name) for name in rows.loc[rows["low"] > 0, "function"]]
+        words.append(
+            f"{task_title(str(task))} over {best['over']}: {said}" + (f" (sure: {', '.join(sure)})" * bool(sure))
+        )
+    undecided = int(((ranks["low"] <= 0) & (ranks["high"] >= 0)).sum())
+    return f"Points above the best fixed function. {'; '.join(words)}. {undecided} of {len(ranks)} rows are undecided."
+
+
+def _verdicts(table: pd.DataFrame, kinds: Sequence[str]) -> list[Verdict]:
+    effects = gains(table, together=False)
+    return [
+        Verdict(gain, above=0.0, unit=POINTS, case=f"{name} on {task_title(task)}")
+        for (task, name), gain in effects.items()
+        if name in kinds
+    ] or [absent("no run of these functions is here")]
+
+
+CLAIMS = (
+    Claim(
+        "any-learning",
+        "A function that learns in the model improves on the best fixed one, on one task at least",
+        lambda table: any_of(_verdicts(table, LEARNING)),
+    ),
+    Claim(
+        "learned",
+        "A spline that was searched for improves on the best fixed function, on every task",
+        lambda table: all_of(_verdicts(table, (LEARNED,))),
+        decides="the league at scale overnight",
+        hours=11,
+    ),
+)
+
+
+def plot(table: pd.DataFrame) -> go.Figure:
+    """One row a function, the best in the mean on top: its shape, what it costs, and for each task its gain.
+
+    table: task, function, search, rate, split, seed, score (percent), step, cost, diverged.
+    """
+    ranks = ranking(table)
+    tasks = list(dict.fromkeys(ranks["task"]))
+    order = list(ranks.groupby("function")["gain"].mean().sort_values(ascending=False).index)
+    costs = ranks.groupby("function")["cost"].first()
+    figure = grid(["φ", *map(task_title, tasks)], len(tasks) + 1, ROW * len(order), top=64, left=LEFT, horizontal=14)
+    for row, name in enumerate(order):
+        if name in FIXED + LEARNING:
+            x = np.linspace(-REACH, REACH, 61)
+            y = _values(name, x)
+            size = np.abs(y).max() or 1.0
+            line(figure, x, row - 0.42 * y / size, GREY, (1, 1), 1.2, hoverinfo="skip", showlegend=False)
+    for column, task in enumerate(tasks, 2):
+        rows = ranks[ranks["task"] == task].set_index("function").reindex(order)
+        most = max(float(rows["gain"].max()), 1.0)
+        end = -max(4 * most, float(-rows["gain"].median()))
+        names = {"fixed": GREY, "learns": BLUE, "learned by search": VERMILLION, "yours": GREEN}
+        for kind, ink in names.items():
+            here = rows[[_kind(name) == kind and np.isfinite(rows.loc[name, "gain"]) for name in order]]
+            if not len(here):
+                continue
+            at = [order.index(name) for name in here.index]
+            cut = here["gain"] < end
+            half = (here["high"] - here["gain"]).where(~cut).fillna(0.0)
+            decided = (here["low"] > 0) | (here["high"] < 0)
+            symbols = np.where(cut, "triangle-left", np.where(decided, "circle", "circle-open"))
+            words = [
+                f"{name} {signed(one.gain)} [{signed(one.low)}, {signed(one.high)}], rate {one.rate:g}"
+                + (f", needs {one.needed} seeds" if pd.notna(one.needed) else "")
+                for name, one in zip(here.index, here.itertuples(), strict=True)
+            ]
+            look: dict[str, Any] = {"name": kind, "legendgroup": kind, "showlegend": column == 2, "customdata": words}
+            look |= {"error_x": whiskers(half, 0), "hovertemplate": "%{customdata}<extra></extra>"}
+            points(figure, here["gain"].clip(lower=end), at, ink, (1, column), 7, list(symbols), **look)
+        figure.add_vline(0, line={"color": INK, "width": 1}, row=1, col=column)
+        figure.update_xaxes(range=(1.12 * end, 1.5 * most), title_text="points", row=1, col=column)
+    labels = [f"{name} × {costs[name]:.1f}" for name in order]
+    figure.update_yaxes(
+        range=(len(order) - 0.5, -0.5), showticklabels=False, ticks="", tickvals=list(range(len(order)))
+    )
+    figure.update_yaxes(showticklabels=True, ticktext=labels, tickfont={"size": SIZE - 1}, row=1, col=1)
+    figure.update_xaxes(showticklabels=False, ticks="", showgrid=False, row=1, col=1)
+    set_reading(
+        figure,
+        "Points above the best fixed function (chosen on val), each function at its own best rate; × GELU: what it"
+        " costs, forward and backward.",
+        f"Whiskers: {100 * LEVEL:.0f} % intervals that hold for all functions of a task together; filled: 0 is outside;"
+        " triangles: far below.",
+    )
+    return figure
+
+
+def _kind(name: str) -> str:
+    kinds = {"fixed": FIXED, "learns": LEARNING, "learned by search": (LEARNED,)}
+    return next((kind for kind, names in kinds.items() if name in names), "yours")
+
+
+def _values(name: str, x: np.ndarray) -> np.ndarray:
+    import torch
+
+    with torch.no_grad():
+        return as_module(name)(torch.from_numpy(x).float()).numpy()
+
+
+def _numbers(scale: str) -> Iterator[Field]:
+    for task, arena in arenas(scale).items():
+        run = arena.base
+        for name, value in (
+            ("layers", run.model.layers),
+            ("width", run.model.width),
+            ("steps", run.recipe.last),
+            ("rates", list(arena.rates)),
+            ("searches", SEARCHES[scale]),
+        ):
+            yield Field(name, value, SILENT, "the lab's own: small, so that every function is tuned", task=task)
+
+
+def _data(scale: str) -> list[dict]:
+    sources: list[dict] = []
+    for task, arena in arenas(scale).items():
+        of = arena.base.task
+        names = getattr(of, "sources", ()) or ((of.corpus,) if hasattr(of, "corpus") else ())
+        sources += shipped(names) if names else [{"name": task, "from": "generated by lab.tasks"}]
+    return sources
+
+
+ENTRIES = (
+    Entry(
+        "crossing/league",
+        "across the papers",
+        "The league: functions at their own best rates",
+        "Named, learnable and searched functions in the same models on several tasks: points above the best fixed"
+        " function, each at its own best rate, with simultaneous intervals, beside what it costs",
+        "no paper has it; each compares its function with a few others, mostly at one rate",
+        tasks=tuple(dict.fromkeys(task for scale in ("overnight", "laptop", "smoke") for task in arenas(scale))),
+        plan=plan,
+        measure=measure,
+        plot=plot,
+        summary=summary,
+        claims=CLAIMS,
+        seeds=SEEDS,
+        origin=Origin(
+            _data,
+            _numbers,
+            (
+                "tasks, models and steps: small, so that every function has its own rate and a dozen seeds",
+                "the rates that are tried; what is best at an end of them might be better beyond",
+                "splines on tables are searched for by two losses, from ReLU",
+            ),
+        ),
+        minutes={"smoke": 0.5, "laptop": 25, "overnight": 640, "paper": 640},
+        place=("fig", "", 4, ""),
+    ),
+)

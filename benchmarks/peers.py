@@ -7,7 +7,8 @@
 
 Forward and backward, to the input and to what learns, of images (batch, 64, 32, 32) in float32; of layers from 64 to 64
 numbers on rows (batch, 64). Contestants are interleaved: round by round, each once. Times are medians over rounds, with
-half of the range between quartiles. ikan's KANLinear is efficient-kan's, which is on no package index.
+half of the range between quartiles, and the least, which says most where other work runs. ikan's KANLinear is
+efficient-kan's, which is on no package index.
 """
 
 from __future__ import annotations
@@ -143,26 +144,29 @@ def main() -> None:
     parser.add_argument("--device", default="cpu")
     parser.add_argument("--batch", type=int, default=16)
     parser.add_argument("--rounds", type=int, default=ROUNDS)
+    parser.add_argument("--only", choices=("images", "layers"))
     asked = parser.parse_args()
     warnings.filterwarnings("ignore", category=UserWarning)
     torch.set_num_threads(1)
     generator = torch.Generator().manual_seed(0)
-    for what, modules, shape in (
-        ("images", activations(), (asked.batch, CHANNELS, SIDE, SIDE)),
-        ("layers", layers(), (64 * asked.batch, CHANNELS)),
+    for what, make, shape in (
+        ("images", activations, (asked.batch, CHANNELS, SIDE, SIDE)),
+        ("layers", layers, (64 * asked.batch, CHANNELS)),
     ):
+        if asked.only not in (what, None):
+            continue
         x = torch.randn(shape, generator=generator).to(asked.device)
-        modules = {name: module.to(asked.device) for name, module in modules.items()}
+        modules = {name: module.to(asked.device) for name, module in make().items()}
         if what == "images":
             check(modules, x)
         seconds = measured(modules, x, asked.rounds)
         first = np.median(next(iter(seconds.values())))
-        lines = heading(
-            (f"{what}, {asked.device}, one thread, float32, {tuple(shape)}", "ms", f"× {next(iter(seconds))}")
-        )
+        words = f"{what}, {asked.device}, one thread, float32, {tuple(shape)}"
+        lines = heading((words, "ms", f"× {next(iter(seconds))}", "least ms"))
         for name, values in seconds.items():
             low, middle, high = 1000 * np.percentile(values, (25, 50, 75))
-            lines.append(f"| {name} | {middle:.3g} ± {(high - low) / 2:.1g} | {middle / 1000 / first:.2f} |")
+            spread = f"{middle:.3g} ± {(high - low) / 2:.1g}"
+            lines.append(f"| {name} | {spread} | {middle / 1000 / first:.2f} | {1000 * values.min():.3g} |")
         today = f"{date.today():%-d %B %Y}, torch {torch.__version__}"
         table = "\n".join([f"{machine()}. {today}; forward and backward.", "", *lines])
         publish(table, asked.write if what == "layers" else None, "peers", ", layers")

@@ -9,8 +9,9 @@ from lab.catalogue import scorecard
 from lab.catalogue.registry import entry
 from lab.catalogue.shipped import best_scale, shipped_results
 from lab.estimates import Estimate, mean
-from lab.papers.simplicity.grokking import CONVERGED, TUNED, faster
+from lab.papers.simplicity.grokking import CONVERGED, faster
 from lab.papers.simplicity.images.functions import FROM_ZERO, SMOOTHED, _turns
+from lab.papers.simplicity.sizes import TUNED
 from lab.papers.tables import compare_one, per_seed
 from lab.papers.transformers.matrix import gain
 from lab.papers.transformers.settings import printed

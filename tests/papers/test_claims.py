@@ -48,8 +48,6 @@ PLANTED_CLAIMS = {
     "simplicity/fig22/better-complex": planted_simplicity.rewarded,
     "simplicity/fig25/iterations": planted_simplicity.turned,
     "simplicity/table4/all-easier": lambda right: planted_simplicity.transferred(not right),
-    "simplicity/fig11/ten-times": planted_simplicity.grokked_by_size,
-    "simplicity/fig11/eliminated": planted_simplicity.grokked_by_size,
     "simplicity/fig12/frequencies": planted_simplicity.same_sines,
     "activations/table1/alike": planted_activations.alike,
 }

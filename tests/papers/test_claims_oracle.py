@@ -246,7 +246,7 @@ ORACLE = {
     "hypernetwork/tableA2/words": words,
     "simplicity/fig18/more-correlated": more_correlated,
     "simplicity/fig6/everywhere": everywhere,
-    "simplicity/fig11/ten-times": ten_times,
+    "simplicity/sizes/ten-times": ten_times,
     "simplicity/fig16/irregular": irregular,
     "simplicity/fig14/every": every_function,
     "simplicity/table1/average": average,

@@ -4,16 +4,17 @@ initial weights, which the paper does not print. A function is learned for each 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
 
 import numpy as np
 import pandas as pd
 
-from lab.papers.claims import Claim, Verdict, all_of
+from lab.papers.claims import Claim, Verdict, on_every_reading
 from lab.papers.entry import SILENT, Entry, Field, Planned
 from lab.papers.simplicity import settings
 from lab.papers.simplicity.first_steps import PERCENT, curves, draw_steps
-from lab.papers.simplicity.grokking import BY_SIZE, CONVERGED, faster
+from lab.papers.simplicity.grokking import CONVERGED, faster, left_of_delay
 from lab.papers.simplicity.settings import ADDITION, LEVEL, METHODS, RELU, grokking, of_operations
 from lab.papers.tables import steps_to
 from lab.plots import go
@@ -24,6 +25,8 @@ from lab.spec import replace
 
 SIZES = {"smoke": (1.0, 0.5), "laptop": (1.0, 0.5, 0.25), "paper": (1.0, 0.5, 0.25)}  # times torch's
 WIDE = 512  # of networks with ReLU alone, which in Figure 13 get there at this width, too
+TUNED = 0.25  # of the sizes: on val ReLU is best there, and no better with smaller ones (docs/log.md)
+ABOUT, BELOW = 7.0, 5.0  # times, from which on something is "about ten times" faster, and below which it is not
 SEEDS = {"smoke": 2, "laptop": 6, "paper": 6}
 
 
@@ -96,13 +99,33 @@ def _summary(table: pd.DataFrame) -> str:
     return f"How many times as fast as ReLU the learned function gets {levels}, by size: {'; '.join(words)}."
 
 
-def _sooner(table: pd.DataFrame) -> Verdict:
-    by_size = table[table["width"] != WIDE].groupby("size", sort=False)
-    return all_of(
-        replace(verdict, case=f"size {_fraction(float(size))}")
-        for size, rows in by_size
-        for verdict in [faster(rows, above=1.0)]
+def _at_tuned_size(table: pd.DataFrame, measure: Callable[[pd.DataFrame, float], Verdict]) -> Verdict:
+    """At the size of initial weights that is best for ReLU on val, and at each level: the paper prints neither.
+    Torch's, which Figure 11 has, cannot be the paper's: wide networks with ReLU never generalize with it (Figure 13).
+    """
+    rows = table[(table["width"] != WIDE) & (table["size"] == TUNED)]
+    case = f"initial weights {TUNED:g} times torch's"
+    return on_every_reading(
+        {name: replace(measure(rows, level), case=case) for name, level in CONVERGED.items()} if len(rows) else {}
     )
+
+
+def _about_ten_times(table: pd.DataFrame) -> Verdict:
+    """A run with ReLU that never gets there counts with its last step, which makes it look faster than it is."""
+    return _at_tuned_size(table, lambda rows, level: faster(rows, level, above=ABOUT, refuted_below=BELOW))
+
+
+def _no_delay(table: pd.DataFrame) -> Verdict:
+    return _at_tuned_size(table, left_of_delay)
+
+
+_claim = partial(Claim, decides="the size of initial weights and the accuracy that the paper has; it prints neither")
+CLAIMS = (
+    _claim("ten-times", "Our model converges ~10 times faster than ReLUs (at least 5 to 7)", _about_ten_times),
+    _claim(
+        "eliminated", "Learned functions essentially eliminate grokking (10 to 20 % of ReLU's delay at most)", _no_delay
+    ),
+)
 
 
 def _sizes_of(scale: str) -> Iterator[Field]:
@@ -112,7 +135,7 @@ def _sizes_of(scale: str) -> Iterator[Field]:
 GUESSES = ("weights and biases are uniform within a multiple of 1/√inputs", *settings.GUESSES[1:])
 ENTRIES = (
     Entry(
-        BY_SIZE,
+        "simplicity/sizes",
         "3.5 (not in the paper)",
         "Grokking against the size of the initial weights",
         "Addition modulo 27: the first step with 95 % test accuracy, against the size of the initial weights, which the"
@@ -123,9 +146,7 @@ ENTRIES = (
         measure=curves,
         plot=plot,
         summary=_summary,
-        claims=(
-            Claim("sooner", "Models with learned functions generalize sooner at each size of initial weights", _sooner),
-        ),
+        claims=CLAIMS,
         origin=of_operations(lambda scale: [ADDITION], GUESSES, _sizes_of),
         seeds=SEEDS,
         minutes={"smoke": 0.2, "laptop": 15, "paper": 300},

@@ -41,14 +41,10 @@ def grokked(right, tasks=("a+b mod 27",)):
     return pd.DataFrame(rows, columns=names)
 
 
-def grokked_by_size(right):
-    """The same with smaller initial weights, below what Figure 11 has."""
-    rows = [grokked(right).assign(entry="simplicity/sizes", size=size, width=256) for size in (0.25,)]
-    return pd.concat([grokked(not right).assign(entry="simplicity/fig11"), *rows], ignore_index=True)
-
-
 def sized(right):
-    return grokked_by_size(right).query("entry == 'simplicity/sizes'").drop(columns="entry")
+    """The same with initial weights of a quarter, and the contrary with those of torch's size."""
+    sizes = {1.0: not right, 0.25: right}
+    return pd.concat([grokked(one).assign(size=size, width=256) for size, one in sizes.items()], ignore_index=True)
 
 
 def sines(right):

@@ -91,13 +91,13 @@ def test_of_networks_that_are_equally_good_each_may_be_the_best():
 @pytest.mark.parametrize(("late", "word"), [(10, HOLDS), (2, FAILS), (None, UNDECIDED)])
 def test_how_many_times_faster_hangs_on_the_accuracy_that_counts(late, word):
     """Ten or two times later at every level; or three times later to 95 %, and never to 100 %."""
-    table = planted.sized(True).assign(entry="simplicity/sizes")
+    table = planted.sized(True).query("size == 0.25")
     learned, step = table["method"] == "learned", table["step"]
     rng = np.random.default_rng(0)
     starts = table["seed"].map(dict(enumerate(200 * (1 + 0.02 * rng.normal(size=6)))))
     at = starts.where(learned, starts * (late or 3))
     table["accuracy"] = np.where(step >= at, 1.0 if late else np.where(learned, 1.0, 0.97), 0.0)
-    found = verdict("simplicity/fig11", "ten-times", table)
+    found = verdict("simplicity/sizes", "ten-times", table)
     assert found.word == word, found
     assert (late is None) == ("to 100 %" in found.case)
 

@@ -14,6 +14,7 @@ from lab.nonlinearity.case import LAWS
 from lab.nonlinearity.channels import ChannelSpline
 from lab.nonlinearity.families.bsplines import BSpline
 from lab.nonlinearity.families.rational import Rational
+from lab.nonlinearity.kan import KANLayer
 from lab.nonlinearity.learnable import PReLU, ScaledGELU, Swish
 from lab.nonlinearity.table import TABLE
 
@@ -32,6 +33,8 @@ OWN = {name: (row.make(), None) for name, row in TABLE.items()} | {
     "channels of swish": (Swish(5), SHAPE),
     "groups of rational": (Rational(2), (5, 6)),
     "channels of bspline": (BSpline(5), SHAPE),
+    "an edge of a KAN layer": (KANLayer(1, 1), (30, 1)),
+    "a piecewise linear edge": (KANLayer(1, 1, order=1), (30, 1)),
     "printed swish": (Swish(5, printed=True), SHAPE),
     "channels of scaledgelu": (ScaledGELU(5), SHAPE),
 }

@@ -168,6 +168,19 @@ probes.landscape(model=NET, measures={'loss': probes.Loss(X, LABELS)}, direction
   normalize: None | 'neuron' | 3
   chunk: '5' | 0 | 2.5 | True | np.ones(3)
   progress: 'bar' | 3
+probes.spectrum(model=NET, measures={'loss': probes.Loss(X, LABELS)}, probes=1)
+  model: *NO_MODEL | np.sin | nn.ReLU()
+  measures: None | 'loss' | {} | {'loss': 3.0} | {'loss': broken} | {'loss': lambda m: 1.0} | {'loss': lambda m: None}
+  count: *NO_COUNT | 0
+  steps: *NO_COUNT | 0
+  probes: *NO_COUNT | 0
+  seed: *NO_COUNT
+probes.connectivity(a=NET, b=NET, measures={'loss': probes.Loss(X, LABELS)}, points=3)
+  a: None | 'gpt2' | 3.0 | nn.Linear | X | [] | [NET, NET] | nn.ReLU()
+  b: None | 'gpt2' | 3.0 | nn.Linear | X | nn.Linear(2, 1) | (NET, NET)
+  measures: None | 'loss' | {} | {'loss': 3.0} | {'loss': broken} | {'loss': lambda m: np.ones(3)}
+  points: *NO_COUNT | 1
+  match: *NO_FLAG
 cost(functions={'relu': torch.relu}, elements=4, repeats=1)
   functions: None | torch.relu | {} | 'relu' | {'a': 3} | {'a': broken} | {'a': lambda x: None} |
     {'a': lambda x: x.sum()} | {'a': lambda x: x.detach()}

@@ -1,7 +1,7 @@
 """What the lab gives without training, as short digests: a change that must not change results is held to them.
 
     python tests/oracle.py            which names differ from tests/oracle.json: added, gone or changed
-    python tests/oracle.py --write    write that file anew, after a change that is meant
+    python tests/oracle.py --write    write that file anew, after a change that is meant; with a paper, its part
     python tests/oracle.py --show "transformers/fig5 laptop figure"     the text behind one digest, to compare checkouts
 
 Names, of each entry of the catalogue: "NAME entry" (title, tasks, scales, seeds) and "NAME claim CLAIM" (the
@@ -210,6 +210,8 @@ def answer(chosen: argparse.Namespace) -> int:
         return show(chosen.show)
     actual = digests(chosen.paper)
     if chosen.write:
+        others = written() if chosen.paper else {}
+        actual |= {name: one for name, one in others.items() if name.partition("/")[0] != chosen.paper}
         lines = json.dumps(actual, indent=0, sort_keys=True, ensure_ascii=False)
         FILE.write_text(f"{lines}\n", encoding="utf-8")
         print(f"{len(actual)} digests")

@@ -89,12 +89,13 @@ class StoreCommand:
             print("\n".join(removed) if removed else f"nothing to remove in {store.folder}")
             _print_foreign(store)
         else:
-            damaged = store.verify()
-            print("\n".join(damaged) if damaged else f"every result in {store.folder} is as it was written")
+            damaged, problem = store.verify(), store.problem()
+            if damaged or problem is None:
+                print("\n".join(damaged) if damaged else f"every result in {store.folder} is as it was written")
             for line in store.lending(SHIPPED).other_contents():
                 print(line)
             _print_foreign(store)
-            if (problem := store.problem()) is not None:
+            if problem is not None:
                 raise LabError(f"nothing can be kept in the store: {problem}")
             if damaged:
                 raise LabError(

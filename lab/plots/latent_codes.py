@@ -217,11 +217,14 @@ def _tell(figure: go.Figure, points: pd.DataFrame, at: tuple[int, int]) -> None:
         of_values = points["label"].isna().all()
         words.append(true_minus(f"r = {alike:.2f}") if of_values else f"{100 * alike:.0f} % ({100 * chance:.0f})")
     words += [f"trust {trust.iloc[0]:.2f}"] if len(trust) else []
+    hover = f"Of a point's {NEIGHBOURS} nearest neighbours on the map: how many have its label<br>"
+    hover += "(in brackets: by chance), or how well the mean of their values tells its own (r).<br>"
+    hover += "trust: trustworthiness, 1 where neighbours on the map are those of the codes, too."
     spread = np.ptp(points[["x", "y"]].to_numpy(float), axis=0).any()
     text = ", ".join(words) if spread else "one code for all points"
     x, y = panel.xaxis.domain[1], panel.yaxis.domain[0]
     below = {"xref": "paper", "yref": "paper", "x": x, "xanchor": "right", "y": y, "yanchor": "top", "yshift": -1}
-    figure.add_annotation(text=text, showarrow=False, font={"size": SIZE - 2}, **below)
+    figure.add_annotation(text=text, hovertext=hover, showarrow=False, font={"size": SIZE - 2}, **below)
 
 
 FULL = (-3, 103)  # percent, with room for markers at the ends

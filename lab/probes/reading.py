@@ -269,12 +269,21 @@ def padding(model: Any, inputs: Any) -> Tensor | None:
         masks = [(inputs.get("attention_mask"), False), *((inputs.get(name), True) for name in HIDING)]
         for mask, hides in masks:
             if isinstance(mask, Tensor) and mask.ndim == 2:
+                _check_covers(mask, inputs.get("input_ids"))
                 infinite = mask.is_floating_point() and hides
                 return mask.cpu() == -torch.inf if infinite else (mask.cpu() != 0) == hides
         return None
     if isinstance(inputs, Tensor) and isinstance(model, Transformer):
         return inputs.cpu() == 0  # token 0 is "<pad>" in every task
     return None
+
+
+def _check_covers(mask: Tensor, tokens: Any) -> None:
+    """ArgumentError where a mask has no number for some token; it may have more, for what was read before."""
+    if isinstance(tokens, Tensor) and tokens.ndim == 2:
+        if len(mask) != len(tokens) or mask.shape[1] < tokens.shape[1]:
+            shapes = f"{tuple(mask.shape)} for tokens {tuple(tokens.shape)}"
+            raise ArgumentError(f"attention_mask has shape {shapes}; give one number a token")
 
 
 def positioned(model: nn.Module, inputs: Mapping[str, Any]) -> Mapping[str, Any]:

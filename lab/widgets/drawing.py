@@ -267,7 +267,9 @@ def _columns(names: Sequence[str], heights: Mapping[str, Sequence[float] | np.nd
 def _contrast(result: Contrast) -> go.Figure:
     shares = {"A": 100 * result.share_a, "B": 100 * result.share_b}
     words = f"trait; a decoder tells A from B in {100 * float(result.decoding.accuracy.value):.0f} % of examples"
-    return _columns([str(trait) for trait in range(len(result.share_a))], shares, words, "examples with it (%)")
+    return _columns(
+        [str(trait) for trait in range(len(result.share_a))], shares, words, "examples that have the trait (%)"
+    )
 
 
 def _pairs(result: MinimalPairs) -> go.Figure:

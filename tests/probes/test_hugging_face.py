@@ -50,6 +50,13 @@ def test_padded_rows_need_an_index_each_and_give_what_they_give_alone():
         np.testing.assert_allclose(padded.codes[i], alone.codes[0], rtol=1e-4, atol=1e-6)
 
 
+@pytest.mark.parametrize("shape", [(5, 4), (3, 7)])
+def test_a_mask_that_does_not_cover_the_tokens_is_told_so(shape):
+    inputs = {"input_ids": words(), "attention_mask": torch.ones(shape, dtype=torch.long)}
+    with pytest.raises(ArgumentError, match=r"for tokens \(5, 7\); give one number a token"):
+        probes.latent_codes(gpt2(), inputs)
+
+
 def test_a_fused_model_says_how_to_switch_that_off():
     model = gpt2("sdpa")
     with pytest.raises(ArgumentError, match=r"GPT2Model fuses its attention \(sdpa\).*attn_implementation='eager'"):

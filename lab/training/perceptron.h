@@ -54,6 +54,7 @@ static inline __attribute__((always_inline)) void NAME(block)(NAME(matrix) a, NA
         sums[i][0] = NAME(load)(from);
         sums[i][1] = NAME(load)(from + LANES);
     }
+#pragma GCC unroll 1 /* more of it at once would need more registers than AVX2 has */
     for (int64_t k = 0; k < depth; k++) {
         const NAME(vector) left = NAME(load)(b.at + k * b.down), right = NAME(load)(b.at + k * b.down + LANES);
         for (int i = 0; i < rows; i++) {

@@ -8,11 +8,11 @@ from typing import Any, ParamSpec, TypeVar
 import pandas as pd
 from torch import nn
 
+from lab.catalogue.registry import offers
 from lab.data import Data
 from lab.errors import ArgumentError, KeywordError, check_whole, shown
 from lab.nonlinearity.part import Function
 from lab.own.search import Replaced, search_data
-from lab.papers.hypernetwork.settings import run_of_codes
 from lab.places import SHIPPED
 from lab.request import alike, check_keywords, planned, recipe_of, searched
 from lab.run import MOST_SEED, Run, Runs, complete
@@ -217,7 +217,8 @@ def trained(
     if not isinstance(task, str) or task not in ("sraven", "logic"):
         raise ArgumentError(f"task={shown(task)}: give sraven or logic; for any other task there is `lab.train`")
     seed, store = check_whole("seed", seed, 0, MOST_SEED), as_store(store, shipped=SHIPPED)
-    specs = [dataclasses.replace(run_of_codes(task, method, each), seed=seed) for each in largest_first(scale)]
+    (paper,) = offers("run_of_codes")
+    specs = [dataclasses.replace(paper.run_of_codes(task, method, each), seed=seed) for each in largest_first(scale)]
     spec = next((spec for spec in specs if store.has(spec)), specs[-1])
     complete([spec], store, device, progress)
     return Run(spec, store)

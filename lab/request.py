@@ -6,21 +6,18 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeVar
 
 from lab import tasks
+from lab.catalogue.registry import setting
 from lab.data import Data
 from lab.errors import ArgumentError, KeywordError, check_above_zero, check_choice, check_whole, shown
 from lab.models.hyper import METHODS
 from lab.nonlinearity.functions import GATES
 from lab.nonlinearity.part import Function, as_part
 from lab.own.search import USUAL
-from lab.papers.hypernetwork.settings import of_task
-from lab.papers.simplicity.settings import of_table
-from lab.papers.transformers.settings import Setting, language, of_sequences
 from lab.run import MOST_SEEDS, MOST_WIDTH, Run
-from lab.scale import check_scale
 from lab.spec import EpisodeSpec, RunSpec, SearchSpec, TwoLossSpec, own_table
 from lab.spec.recipes import Steps
 from lab.task_names import HELP, STREAMS, TEXT_HELP, unknown_task
-from lab.tasks import Logic, Sraven, TableTask, Task, Text
+from lab.tasks import Logic, Sraven, TableTask
 from lab.tasks.named import table_named
 from lab.tasks.text import text_named
 from lab.training.optimizers import RULES
@@ -55,10 +52,10 @@ def check_keywords(call: Callable, given: Mapping[str, Any]) -> None:
         raise KeywordError(f"{said} has {', '.join(known)}")
 
 
-def settings_of(task: Any, scale: str) -> Setting | TableTask:
-    """The settings of an algorithmic task or a text; or the table that is meant.
+def meant(task: Any) -> Any:
+    """The task that is meant: an algorithmic task or a text by its name, or itself; a table, also of a `lab.Data`.
 
-    >>> settings_of("memorize", "smoke").task_name, settings_of("ab mod 5", "smoke").modulus
+    >>> meant("memorize"), meant("ab mod 5").modulus
     ('memorize', 5)
     """
     if task is None:
@@ -66,17 +63,13 @@ def settings_of(task: Any, scale: str) -> Setting | TableTask:
     if isinstance(task, (list, tuple, dict)) or hasattr(task, "shape"):
         what = type(task).__name__
         raise ArgumentError(f"the task is a {what}; of arrays make a lab.Data: lab.Data.from_arrays(X, y)")
-    if isinstance(task, (Task, Text)) or task in tasks.NAMES:
-        return of_sequences(task, scale)
     if isinstance(task, Data):
         return own_table(task)
-    if not isinstance(task, str):
+    if not isinstance(task, str) or task in tasks.NAMES or text_named(task) is not None:
         return task
     if task.lower() in STREAMS:
         said = f"give lab.tasks.{task.capitalize()}(), which lab.train takes, and lab.search does not"
         raise ArgumentError(f"unknown task {shown(task)}; {said}")
-    if text_named(task) is not None:
-        return language(task, scale)
     table = table_named(task)
     if table is None:
         raise unknown_task(task)
@@ -91,14 +84,13 @@ def searched(
     >>> searched("ab mod 5", "smoke", "layers", 0, None).learn
     'layers'
     """
-    settings, words = settings_of(task, scale), None if learn is None else words_of(learn)
-    if isinstance(settings, Setting):
-        if by not in (None, "two_loss"):
-            said = f"by={shown(by)}: {settings.task_name} is searched by two_loss"
-            raise ArgumentError(f"{said}; episodes are for tables")
-        return settings.search(parts_of(words or ("mlp",)), seed)
-    by = "episodes" if by is None else by
-    return of_table(settings, check_scale(scale)).search(" + ".join(words or ("shared",)), seed, by)
+    task, words = meant(task), None if learn is None else words_of(learn)
+    of = setting(task, scale)
+    if isinstance(task, TableTask):
+        return of.search(" + ".join(words or ("shared",)), seed, "episodes" if by is None else by)
+    if by not in (None, "two_loss"):
+        raise ArgumentError(f"by={shown(by)}: {of.task_name} is searched by two_loss; episodes are for tables")
+    return of.search(parts_of(words or ("mlp",)), seed)
 
 
 def words_of(learn: str | Sequence[str]) -> tuple[str, ...]:
@@ -179,26 +171,23 @@ def planned(
     >>> planned("copy", "swiglu", "softmax", 1, "smoke", None, 3)[0].model.gated
     True
     """
-    settings = task if isinstance(task, (Logic, Sraven)) else settings_of(task, scale)
-    on_table = not isinstance(settings, (Logic, Sraven, Setting))
+    is_stream = isinstance(task, (Logic, Sraven))
+    task = task if is_stream else meant(task)
+    on_table = isinstance(task, TableTask)
     changes: dict[str, Any] = dict(_sizes(width, layers))
-    if isinstance(settings, Setting) and isinstance(mlp, str) and mlp in GATES:
+    if not is_stream and not on_table and isinstance(mlp, str) and mlp in GATES:
         mlp, changes["gated"] = GATES[mlp], True
     changes["phi" if on_table else "mlp"] = as_part(("relu" if on_table else "gelu") if mlp is None else mlp, "mlp")
     check_whole("seeds", seeds, 1, MOST_SEEDS)
-    if isinstance(settings, (Logic, Sraven)):
-        runs = of_task(settings, scale, check_choice("attention", attention, METHODS)).runs(seeds)
-    elif isinstance(settings, Setting):
-        if isinstance(attention, str) and attention in METHODS and attention != "softmax":
-            raise ArgumentError(
-                f"attention={attention!r} is for Logic and Sraven; for this task give 'softmax', an activation or a"
-                " lab.Spline"
-            )
-        runs, changes["attention"] = settings.runs(seeds), as_part(attention, "attention")
-    else:
-        if not isinstance(attention, str) or attention != "softmax":
-            raise ArgumentError(f"attention={shown(attention)}: the models of a table have none; leave it out")
-        runs = of_table(settings, check_scale(scale)).runs(seeds)
+    method = check_choice("attention", attention, METHODS) if is_stream else None
+    if on_table and (not isinstance(attention, str) or attention != "softmax"):
+        raise ArgumentError(f"attention={shown(attention)}: the models of a table have none; leave it out")
+    if not is_stream and isinstance(attention, str) and attention in METHODS and attention != "softmax":
+        said = f"attention={attention!r} is for Logic and Sraven"
+        raise ArgumentError(f"{said}; for this task give 'softmax', an activation or a lab.Spline")
+    runs = setting(task, scale, method).runs(seeds)
+    if not is_stream and not on_table:
+        changes["attention"] = as_part(attention, "attention")
     return [dataclasses.replace(run, model=dataclasses.replace(run.model, **changes)) for run in runs]
 
 

@@ -10,7 +10,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from pkgutil import iter_modules
 from types import ModuleType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import lab.papers
 from lab.errors import ArgumentError, LabError, listed, shown
@@ -52,10 +52,21 @@ def _title(path: Path) -> str:
     return text.splitlines()[0] if text else path.parent.name
 
 
-def modules(name: str) -> list[ModuleType]:
-    """The modules of this name that papers have."""
-    names = [f"lab.papers.{paper}.{name}" for paper in PAPERS]
-    return [import_module(module) for module in names if find_spec(module)]
+def offers(name: str) -> list[ModuleType]:
+    """The modules `offers` of the papers that offer something by this name to the rest of the lab."""
+    modules = (f"lab.papers.{paper}.offers" for paper in PAPERS)
+    return [paper for paper in map(import_module, filter(find_spec, modules)) if hasattr(paper, name)]
+
+
+def setting(task: Any, scale: str, attention: str | None = None) -> Any:
+    """What the paper that has such a task trains on it: `model`, `recipe`, `runs(seeds)`; with `search(…)` where it
+    learns functions. attention: of models that have a choice of it. Raises ArgumentError for what is no task.
+
+    >>> setting("mano", "paper").model.width
+    128
+    """
+    found = (paper.setting(task, scale, attention) for paper in offers("setting"))
+    return next(one for one in found if one is not None)
 
 
 def names(paper: str) -> list[str]:

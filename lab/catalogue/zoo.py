@@ -1,7 +1,7 @@
 """The zoo with what its functions gain and receive, and how what a search found gets there.
 
-`lab.nonlinearity.zoo` reads the functions. A paper that learns them has a module `zoo`: which runs, and which rows of
-its tables, are with a function.
+`lab.nonlinearity.zoo` reads the functions. A paper that learns them says in its module `offers` which runs, and which
+rows of its tables, are with a function.
 """
 
 import json
@@ -15,7 +15,7 @@ from types import ModuleType
 import numpy as np
 import pandas as pd
 
-from lab.catalogue.registry import modules
+from lab.catalogue.registry import offers
 from lab.catalogue.results import Results
 from lab.catalogue.shipped import shipped_results
 from lab.errors import LabError
@@ -174,7 +174,7 @@ def gain(phi: Spline, plain: dict, store: Store | None = None) -> dict:
 
 def _of_paper(search: Search | ModuleSearch) -> ModuleType:
     """The module of the paper that has such a search's task."""
-    return next(module for module in modules("zoo") if module.has(search))
+    return next(paper for paper in offers("has") if paper.has(search))
 
 
 def _compared(ours: pd.DataFrame, baseline: pd.DataFrame) -> tuple[dict[str, Estimate], int]:
@@ -231,13 +231,12 @@ def inputs_of(phi: Spline, store: Store | None = None) -> Received | None:
     Looked for by the function's values, so that inputs never stand beside a function that did not receive them: in
     shipped tables that have what functions receive, then among the runs of the store.
     """
-    for paper in modules("zoo"):
-        if hasattr(paper, "INPUTS"):
-            known = _received_in(paper.INPUTS, phi)
-            if known is None and with_own():
-                known = _received(phi, paper, store or Store())
-            if known is not None:
-                return known
+    for paper in offers("INPUTS"):
+        known = _received_in(paper.INPUTS, phi)
+        if known is None and with_own():
+            known = _received(phi, paper, store or Store())
+        if known is not None:
+            return known
     return None
 
 

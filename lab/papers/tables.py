@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 import torch
 
-from lab.estimates import Estimate, compare, finite, on_rows
+from lab.estimates import Estimate, compare, finite, on_rows, pooled_means
 from lab.nonlinearity.part import as_module
 from lab.papers.claims import Verdict, absent
 from lab.resolve import resolve
@@ -165,6 +165,14 @@ def gains_on_rows(
     return verdicts
 
 
+def paired(
+    cases: dict[str, Iterable[float]], unit: str = POINTS, covers: str = "seeds (splits)", **claimed
+) -> list[Verdict]:
+    """A verdict for each case, of differences by seed; their variance is pooled over the cases."""
+    means = pooled_means(cases, covers)
+    return [Verdict(estimate, unit=unit, case=case, **claimed) for case, estimate in means.items()]
+
+
 def ratios(
     logs: Mapping[Any, Iterable[float]],
     pairs: Mapping[str, tuple[Hashable, Hashable]],
@@ -224,3 +232,8 @@ def compare_one(
 ) -> Estimate:
     """One difference (see `lab.estimates.compare`)."""
     return compare(groups, {"": (first, second)}, covers)[""]
+
+
+def percent(share: float, sign: str = "") -> str:
+    """In percent; – where every run diverged."""
+    return "–" if share != share else f"{100 * share:{sign}.0f}"

@@ -81,6 +81,7 @@ DIVERGING = ((0.0, "#B35806"), (0.25, "#F1A340"), (0.5, "#FFFFFF"), (0.75, "#67A
 # Numbers from low to high (cividis): its lightness rises evenly, for every colour vision.
 SEQUENTIAL = "Cividis"
 DELTA_RANGE = 40.0  # percentage points at which the diverging scale ends: the same in all matrices, so they compare
+DELTA_DARK = 0.85 * DELTA_RANGE  # from here on cells are so dark that their numbers are white
 
 FONT = "Open Sans, Helvetica, Arial, sans-serif"
 INK, GRID = "#222222", "#E4E4E4"

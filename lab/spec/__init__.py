@@ -31,7 +31,7 @@ from lab.spec.models import (
     Shaped,
     as_printed,
 )
-from lab.spec.own import DataSpec, OwnTable, OwnTask, known_here_alone, object_of, own_table, register_object
+from lab.spec.own import DataSpec, OwnTable, OwnTask, known_here_alone, object_of, own_table, own_task, register_object
 from lab.spec.recipes import TUNINGS, AdamTrapezoid, AdamWCosine, ConstantRate, Fit, Tuning
 from lab.spec.runs import FineTuning, RunSpec, all_needs, needs
 from lab.spec.searches import (

@@ -16,6 +16,7 @@ import torch
 from torch import Tensor
 
 from lab.errors import ArgumentError, LabError
+from lab.tasks import Task
 from lab.tasks.table import REQUIRED_SPLITS, TableSplit, TableTask
 
 if TYPE_CHECKING:  # functions alone do without pandas
@@ -115,6 +116,13 @@ class OwnTable(TableTask):
             return dict(scores)
         error = scores[self.loss_name]
         return {"r2": 1 - error / targets.double().var(-1, correction=0)} | dict(scores)
+
+
+def own_task(task: Task) -> OwnTask:
+    """A `lab.Task` as specs name it, registered for training."""
+    spec = OwnTask(task.name, task.digest)
+    register_object(spec, task)
+    return spec
 
 
 def own_table(data: Data) -> OwnTable:

@@ -45,6 +45,7 @@ from itertools import combinations
 from math import comb
 from typing import Any, ClassVar
 
+import numpy as np
 import torch
 from torch import Tensor
 
@@ -211,3 +212,21 @@ def _functions(task: Logic, seed: int) -> dict[str, Tensor]:
 
 def _combinations(first: int, last: int, count: int) -> Tensor:
     return torch.tensor(list(combinations(range(first, last), count)))
+
+
+TERMS = 2 ** Logic().variables - Logic().reserved  # that training sees
+
+
+def which_terms(examples: Examples, count: int = TERMS) -> np.ndarray:
+    """Whether a function has each of the terms that training saw, (examples, terms)."""
+    terms = examples.latents["terms"].numpy()
+    return (terms[:, :, None] == np.arange(count)).any(1).astype(int)
+
+
+def written(term: int, variables: int = Logic().variables) -> str:
+    """A term by the signs of its variables, x1 first: − is negated.
+
+    >>> written(13)
+    '++−+'
+    """
+    return "".join("+" if bit == "1" else "−" for bit in f"{term:0{variables}b}")

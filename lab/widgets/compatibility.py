@@ -9,11 +9,9 @@ from plotly.colors import sample_colorscale
 
 from lab.catalogue.figure import Figure
 from lab.errors import ArgumentError
-from lab.papers.transformers.compatibility import DARK, UNLEARNED, unlearned
-from lab.papers.transformers.matrix import best, delta, square
-from lab.papers.transformers.settings import BASELINE
+from lab.papers.compatibility import BASELINE, NO_MODEL_LEARNS, best, delta, square, unlearned
 from lab.plots.caption import counted
-from lab.plots.style import DELTA_RANGE, DIVERGING, INK, METHOD_COLOURS
+from lab.plots.style import DELTA_DARK, DELTA_RANGE, DIVERGING, INK, METHOD_COLOURS
 from lab.tasks.named import task_title
 from lab.widgets import pages
 from lab.widgets.explorer import Explorer, menu
@@ -113,13 +111,13 @@ class CompatibilityExplorer(Explorer):
         words += f" ({int(one['lost'])} more diverged)" if one["lost"] else ""
         flat = task in self._unlearned or not known
         share = min(max(0.5 + value / 2 / DELTA_RANGE, 0.0), 1.0) if known else 0.5
-        shade = UNLEARNED if flat else sample_colorscale([list(stop) for stop in DIVERGING], share)[0]
+        shade = NO_MODEL_LEARNS if flat else sample_colorscale([list(stop) for stop in DIVERGING], share)[0]
         return {
             "value": value if known else None,
             "text": text.replace("-", "−"),
             "words": words.replace("-", "−") + ("; no model learns this task" if task in self._unlearned else ""),
             "shade": shade,
-            "ink": FAINT if flat else "#FFFFFF" if abs(value) > DARK else INK,
+            "ink": FAINT if flat else "#FFFFFF" if abs(value) > DELTA_DARK else INK,
             "best": (architecture, task) in tops,
         }
 

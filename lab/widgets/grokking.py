@@ -9,13 +9,13 @@ import numpy as np
 import plotly.graph_objects as go
 import torch
 
+from lab.catalogue.registry import setting
 from lab.catalogue.shipped import shipped_functions
 from lab.errors import ArgumentError
 from lab.nonlinearity import document
 from lab.nonlinearity.part import as_part
 from lab.nonlinearity.spline import Spline
 from lab.nonlinearity.zoo import MINE, zoo, zoo_names
-from lab.papers.simplicity.settings import ADDITION, LEVEL, RELU, grokking
 from lab.places import ZOO
 from lab.plots import tasks
 from lab.plots.style import ORANGE, SEQUENCE
@@ -29,6 +29,9 @@ from lab.widgets.explorer import LABEL, check, menu
 from lab.widgets.pages import live
 from lab.widgets.training import LiveExplorer, clock
 
+ADDITION = Operation("a+b", modulus=27)  # of the simplicity paper's Figure 11
+LEVEL = 0.95  # test accuracy that counts as solved, as in its Figure 13
+RELU = "ReLU"
 PLAIN = {RELU: "relu", "TanH": "tanh", "GELU": "gelu"}
 GIVEN = "your function"
 LEARNED_FOR = ("simplicity/fig11", "simplicity/fig12", "simplicity/fig28")  # operations: learned functions of these
@@ -60,7 +63,7 @@ class GrokkingExplorer(LiveExplorer):
         self._functions = _functions() | ({GIVEN: as_part(phi)} if phi is not None else {})
         plain = replace(task, fraction=ADDITION.fraction, held_out=ADDITION.held_out)
         known = ALL if plain in ALL else (plain, *ALL)
-        start = grokking(self._scale, task)
+        start = setting(task, self._scale)
         widths, steps = sorted({*WIDTHS, start.model.width}), start.recipe.steps
 
         self.operation = self._about = menu("operation", [(operation_title(one.name), one) for one in known], plain)
@@ -88,12 +91,12 @@ class GrokkingExplorer(LiveExplorer):
     def task(self) -> Operation:
         """What the controls ask for, nearly all that is not the test split in `train`, as in the figures."""
         task = replace(self.operation.value, fraction=self.fraction.value / 100)
-        return grokking(self._scale, task).task
+        return setting(task, self._scale).task
 
     @property
     def run_spec(self) -> RunSpec:
         """The run that the controls ask for."""
-        base = grokking(self._scale, replace(self.operation.value, fraction=self.fraction.value / 100))
+        base = setting(replace(self.operation.value, fraction=self.fraction.value / 100), self._scale)
         model = replace(base.model, width=self.width.value, phi=self._part(self.phi.value))
         every = min(base.recipe.every, max(1, self.steps.value // POINTS))
         recipe = replace(base.recipe, steps=self.steps.value, every=every)

@@ -5,8 +5,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from lab.catalogue.registry import offers
 from lab.errors import ArgumentError
-from lab.papers.hypernetwork.settings import FRACTIONS, LENGTHS
 from lab.plots.tasks import planes_frame, refill_planes
 from lab.run import Run
 from lab.scale import BEST, training_scale
@@ -38,12 +38,13 @@ class LogicExplorer(SolverExplorer):
 
     def __init__(self, task: Logic | None = None, scale: str = BEST, store: Store | None = None):
         super().__init__(scale, store)
-        self._lengths = LENGTHS[training_scale(scale)]
-        self._task = task or Logic(length=max(self._lengths), held_out=max(FRACTIONS))
+        (paper,) = offers("logic_tasks")
+        self._kinds: list[Logic] = paper.logic_tasks(training_scale(scale))
+        self._task = task or self._kinds[0]
         if self._task.terms != 2 or self._task.variables < 3:
             raise ArgumentError(f"{self._task} is not drawn; give a lab.tasks.Logic of two terms and three variables")
-        others = [(length, part) for length in reversed(self._lengths) for part in reversed(FRACTIONS)]
-        offered = (self._task, *(replace(self._task, length=length, held_out=part) for length, part in others))
+        others = (replace(self._task, length=kind.length, held_out=kind.held_out) for kind in self._kinds)
+        offered = (self._task, *others)
         self._task = next((kind for kind in offered if solvers(kind, scale, self._store)), self._task)
         self._controls()
         self.figure = planes_frame()
@@ -75,9 +76,10 @@ class LogicExplorer(SolverExplorer):
             widgets.FloatSlider(0.2, min=0, max=1, step=0.05, style=LABEL, layout={"width": "220px"})
             for _ in range(task.variables - 2)
         ]
-        examples = [(str(length - 1), length) for length in sorted({task.length, *self._lengths})]
+        examples = [(str(length - 1), length) for length in sorted({kind.length for kind in (task, *self._kinds)})]
         self.length = menu("examples in context", examples, task.length, width="auto")
-        fractions = [(f"{fraction:.0%}", fraction) for fraction in sorted({task.held_out, *FRACTIONS})]
+        parts = sorted({kind.held_out for kind in (task, *self._kinds)})
+        fractions = [(f"{part:.0%}", part) for part in parts]
         self.held_out = menu("held out", fractions, task.held_out, width="auto")
         self.held_out.tooltip = "share of the functions that the model never saw in training"
         self.model = menu("model", [], width="min(22rem, 100%)")

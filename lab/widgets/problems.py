@@ -14,14 +14,14 @@ from torch import Tensor
 
 from lab.errors import ArgumentError, LabError
 from lab.models.hyper import method_of
-from lab.papers.hypernetwork import logic_codes
-from lab.papers.hypernetwork.codes import SEED, SHUFFLES, embedding, fresh, same
+from lab.papers.codes import SEED, SHUFFLES, embedding, fresh, same
 from lab.plots.style import method_title
 from lab.plots.tasks import draw_matrix, rule_words
 from lab.probes import codes_by_layer, contrast, decode
 from lab.probes.decoding import Contrast, Decoding
 from lab.run import Run
 from lab.tasks import Logic, Sraven
+from lab.tasks.logic import which_terms, written
 from lab.tasks.sraven import COLUMNS, RULES
 from lab.tasks.stream import Examples
 from lab.widgets import pages
@@ -177,7 +177,7 @@ class LogicProblems(Problems):
         return "term"  # always, as in Figure 2B
 
     def labels(self, part: Examples, query: int, colouring: str) -> np.ndarray:
-        return logic_codes.which_terms(part, self._terms)
+        return which_terms(part, self._terms)
 
     def word(self, label: Any) -> str:
         return self._written(int(label))
@@ -207,10 +207,10 @@ class LogicProblems(Problems):
         return 2**self.task.variables - self.task.reserved
 
     def _written(self, term: int) -> str:
-        return logic_codes.written(term, self.task.variables)
+        return written(term, self.task.variables)
 
     def _sample(self, split: str, count: int) -> Examples:
-        return logic_codes.sample(self.run, split, count)
+        return fresh(self.run, split, count, fixed="query")
 
 
 class Reading:

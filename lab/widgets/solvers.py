@@ -6,8 +6,8 @@ from collections.abc import Sequence
 import ipywidgets as widgets
 from torch import nn
 
+from lab.catalogue.registry import offers
 from lab.models.hyper import method_of
-from lab.papers.hypernetwork.settings import FIGURE_METHODS, PROBLEMS, SEEDS, of_task, sraven
 from lab.places import SHIPPED
 from lab.plots.style import method_title
 from lab.run import Run
@@ -25,8 +25,8 @@ def solvers(task: Logic | Sraven, scale: str, store: Store, given: Sequence[Run]
     Of a method, the one that saw most examples, with the lowest seed.
     """
     models = {run_title(run.spec): run for run in given if run.spec.task in _learned(task)}
-    for name in FIGURE_METHODS:
-        specs = (spec for each in largest_first(scale) for kind in _learned(task) for spec in _specs(kind, each, name))
+    (paper,) = offers("candidates")
+    for specs in paper.candidates(_learned(task), largest_first(scale)):
         spec = next(filter(store.has, specs), None)
         if spec is not None:
             models.setdefault(run_title(spec), Run(spec, store))
@@ -41,20 +41,12 @@ def _learned(task: Logic | Sraven) -> list[Logic | Sraven]:
 def run_title(spec: RunSpec) -> str:
     """What a run is to be called: its method, its seed, how many examples it has seen.
 
-    >>> run_title(sraven(name="hyla").runs(seeds=1)[0])
+    >>> from lab.catalogue.registry import setting
+    >>> run_title(setting(Sraven(features=2), "laptop", "hyla").runs(seeds=1)[0])
     'HYLA, seed 0, 768,000 examples'
     """
     examples = spec.recipe.last * spec.recipe.batch
     return f"{method_title(method_of(spec.model) or 'model')}, seed {spec.seed}, {examples:,} examples"
-
-
-def _specs(task: Logic | Sraven, scale: str, name: str) -> list[RunSpec]:
-    """The runs that there may be, the best first."""
-    if isinstance(task, Logic):
-        return of_task(task, scale, name).runs(SEEDS[scale])
-    base = of_task(task, scale, name)
-    recipes = (sraven(scale, name, problems=problems).recipe for problems in reversed(PROBLEMS[scale]))
-    return [run for recipe in recipes for run in replace(base, recipe=recipe).runs(SEEDS[scale])]
 
 
 class SolverExplorer(Explorer):

@@ -11,19 +11,18 @@ import plotly.graph_objects as go
 import torch
 
 from lab import tasks
+from lab.catalogue.registry import setting
 from lab.errors import ArgumentError, described
 from lab.nonlinearity.part import as_part
 from lab.nonlinearity.spline import Spline
 from lab.nonlinearity.zoo import zoo, zoo_names
-from lab.papers.simplicity.settings import TableSetting, of_table
-from lab.papers.transformers.settings import Setting, named, of_sequences
 from lab.plots.caption import counted
 from lab.plots.panels import ACCURACY, FULL, STEP
 from lab.plots.style import BLUE, GREY, ORANGE, SEQUENCE, TEMPLATE
 from lab.resolve import resolve
 from lab.run import Run, Runs
 from lab.scale import COMMON, check_scale
-from lab.spec import Knots, OwnTask, Resolved, RunSpec, replace
+from lab.spec import Knots, OwnTask, Resolved, RunSpec, own_task, replace
 from lab.tasks import Task
 from lab.tasks.named import task_title
 from lab.tasks.table import TableTask
@@ -232,7 +231,7 @@ class TrainingExplorer(LiveExplorer):
         runs = task if isinstance(task, Runs) else None
         if runs is not None and not runs:
             raise ArgumentError("no runs were given; give at least one, for example lab.train('memorize')")
-        first = named(task) if isinstance(task, Task) else task[0].spec.task if isinstance(task, Runs) else task
+        first = own_task(task) if isinstance(task, Task) else task[0].spec.task if isinstance(task, Runs) else task
         others = [(first.name, first)] if isinstance(first, (TableTask, OwnTask)) else []
         if not others and not (isinstance(first, str) and first in tasks.NAMES):
             known = ", ".join(tasks.NAMES)
@@ -275,8 +274,9 @@ class TrainingExplorer(LiveExplorer):
 
     def specs(self, mlp: str | Spline | None = None) -> list[RunSpec]:
         """The runs that the controls ask for, one a seed; with this non-linearity, if it is not the one of the menu."""
-        base, part = self._setting(), as_part(self._function(self.mlp.value) if mlp is None else mlp)
-        changes = {"phi" if isinstance(base, TableSetting) else "mlp": part, "width": self.width.value}
+        base = setting(self.task.value, self.scale.value)
+        part = as_part(self._function(self.mlp.value) if mlp is None else mlp)
+        changes = {"phi" if isinstance(self.task.value, TableTask) else "mlp": part, "width": self.width.value}
         runs = [replace(run, model=replace(run.model, **changes)) for run in base.runs(self.seeds.value)]
         every = min(base.recipe.every, max(1, self.steps.value // POINTS))
         return [replace(run, recipe=replace(run.recipe, stop=self.steps.value, every=every)) for run in runs]
@@ -292,14 +292,9 @@ class TrainingExplorer(LiveExplorer):
             return name
         return self._phi if name == GIVEN and self._phi is not None else zoo(name)
 
-    def _setting(self) -> Setting | TableSetting:
-        """Hyper-parameters of the task at the scale."""
-        task = self.task.value
-        return of_table(task, self.scale.value) if isinstance(task, TableTask) else of_sequences(task, self.scale.value)
-
     def _defaults(self) -> None:
         """Another task or scale: its own width and number of steps."""
-        base = self._setting()
+        base = setting(self.task.value, self.scale.value)
         self.width.options = sorted({*WIDTHS, base.model.width})
         self.width.value = base.model.width
         self.steps.max = self.steps.value = base.recipe.steps

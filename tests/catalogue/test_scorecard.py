@@ -14,6 +14,7 @@ from lab.catalogue.scorecard import as_markdown
 from lab.errors import ArgumentError, LabError
 from lab.gallery.pages import TEMPLATES
 from lab.papers.claims import ABSENT, FAILS, HOLDS, ON_STAND_IN, OPEN, UNDECIDED, WORDS, agreement, spearman
+from lab.papers.compatibility import delta
 from lab.papers.hypernetwork.logic import PAPER
 from lab.papers.transformers import matrix
 from lab.places import RESULTS
@@ -224,7 +225,7 @@ def test_the_papers_matrix_agrees_with_itself_and_not_with_its_negative():
 
 def test_it_agrees_with_the_comparison_of_figure_5():
     ours = runs(matrix.PAPER + np.random.default_rng(0).normal(0, 15, size=(8, 8)), noise=0.02)
-    found, known = agreement(entry("transformers/fig5").printed(ours)), matrix.compare(matrix.delta(ours))
+    found, known = agreement(entry("transformers/fig5").printed(ours)), matrix.compare(delta(ours))
     assert (found.cells, found.clear, found.signs) == (known.cells, known.clear, known.sign_agreement)
     assert found.spearman == pytest.approx(known.spearman) and found.low < found.spearman < found.high
     assert (found.low, found.high) == (known.spearman_low, known.spearman_high), "one correlation has one interval"

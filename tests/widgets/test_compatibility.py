@@ -8,8 +8,8 @@ import pytest
 from lab.catalogue import build, shipped
 from lab.catalogue.registry import entry
 from lab.errors import ArgumentError
+from lab.papers.compatibility import delta
 from lab.papers.transformers.compatibility import plan
-from lab.papers.transformers.matrix import delta
 from lab.papers.transformers.settings import setting
 from lab.run import Run
 from lab.store import Store

@@ -11,9 +11,10 @@ import torch
 import lab
 from lab import probes
 from lab.errors import ArgumentError, LabError
+from lab.papers.codes import SEED, SHUFFLES, fresh
 from lab.papers.hypernetwork import logic_codes
-from lab.papers.hypernetwork.codes import SEED, SHUFFLES, fresh
 from lab.spec import replace
+from lab.tasks.logic import TERMS, written
 from lab.tasks.sraven import RULES
 from lab.widgets import latent
 from lab.widgets.latent import LatentExplorer
@@ -89,7 +90,7 @@ def test_scores_are_those_of_figure_5f_and_2b(runs):
     assert f"{100 * found.accuracy.value:.0f} % right" in explorer.bars.layout.title.text
 
     logic = LatentExplorer(runs["logic"], COUNT)
-    assert list(logic.bars.data[0].y) == [logic_codes.written(term) for term in range(logic_codes.TERMS)]
+    assert list(logic.bars.data[0].y) == [written(term) for term in range(TERMS)]
     assert "mean F1" in logic.bars.layout.title.text
 
 

@@ -14,9 +14,9 @@ import pandas as pd
 from lab.models.hyper import METHODS
 from lab.papers.claims import Claim, Verdict, all_of
 from lab.papers.entry import Entry, Origin, Planned
-from lab.papers.hypernetwork.scores import best, finals, paired
+from lab.papers.hypernetwork.scores import best, finals
 from lab.papers.hypernetwork.settings import FEWER, GUESSES, POINT, logic, origin, sraven
-from lab.papers.tables import Labelled, per_seed
+from lab.papers.tables import Labelled, paired, per_seed
 from lab.plots import comparison, go
 from lab.plots.caption import diverged_runs, set_reading
 from lab.plots.style import GREY, method_title

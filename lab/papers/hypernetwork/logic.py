@@ -17,9 +17,9 @@ from lab import estimates
 from lab.papers.claims import Claim, Verdict, absent, all_of
 from lab.papers.entry import Entry, Planned
 from lab.papers.hypernetwork.ablations import PRINTED
-from lab.papers.hypernetwork.scores import best, finals, hyla_before, paired, percent
+from lab.papers.hypernetwork.scores import best, finals, hyla_before
 from lab.papers.hypernetwork.settings import FIGURE_METHODS, FRACTIONS, LENGTHS, SEEDS, logic, origin
-from lab.papers.tables import POINTS, per_seed
+from lab.papers.tables import POINTS, paired, per_seed, percent
 from lab.plots import go
 from lab.plots.caption import counted, diverged_runs, interval_note, set_reading
 from lab.plots.panels import Panel, grid, line, method_line, name_axes, place, points, whiskers

@@ -10,9 +10,7 @@ import numpy as np
 import pandas as pd
 
 from lab.papers.claims import Claim
-from lab.papers.entry import Entry, Planned
-from lab.papers.hypernetwork import logic
-from lab.papers.hypernetwork.codes import (
+from lab.papers.codes import (
     MAPS,
     Labels,
     by_layer,
@@ -23,15 +21,16 @@ from lab.papers.hypernetwork.codes import (
     mapped,
     maps_summary,
 )
+from lab.papers.entry import Entry, Planned
+from lab.papers.hypernetwork import logic
 from lab.papers.hypernetwork.scores import best_runs
 from lab.papers.hypernetwork.settings import ONE, READ, READ_HELD_OUT, SEEDS, origin, read_length
 from lab.papers.tables import Labelled
 from lab.plots import latent_codes
 from lab.run import Run
-from lab.tasks import Logic
+from lab.tasks.logic import which_terms, written
 from lab.tasks.stream import Examples
 
-TERMS = 2 ** Logic().variables - Logic().reserved  # that training sees
 CONTEXT, QUERY = "context", "query"  # what varies from sequence to sequence
 
 
@@ -44,21 +43,6 @@ def sample(run: Run, split: str, count: int, varied: str = CONTEXT) -> Examples:
     """Sequences with the same query, and points in context of their own, as in the reference code's data for this; or,
     as Section 3.2 has it, with the same points in context and a query of their own."""
     return fresh(run, split, count, fixed=QUERY if varied == CONTEXT else CONTEXT)
-
-
-def which_terms(examples: Examples, count: int = TERMS) -> np.ndarray:
-    """Whether a function has each of the terms that training saw, (examples, terms)."""
-    terms = examples.latents["terms"].numpy()
-    return (terms[:, :, None] == np.arange(count)).any(1).astype(int)
-
-
-def written(term: int, variables: int = Logic().variables) -> str:
-    """A term by the signs of its variables, x1 first: − is negated.
-
-    >>> written(13)
-    '++−+'
-    """
-    return "".join("+" if bit == "1" else "−" for bit in f"{term:0{variables}b}")
 
 
 def _term(number: int) -> Labels:

@@ -4,14 +4,11 @@ Tables have scores from 0 to 1, claims have them in percent. A seed is a split i
 that are not: runs of one seed make a pair.
 """
 
-from collections.abc import Iterable
-
 import pandas as pd
 
-from lab import estimates
 from lab.papers.claims import Verdict, all_of
 from lab.papers.hypernetwork.settings import POINT
-from lab.papers.tables import POINTS, Labelled, per_run
+from lab.papers.tables import Labelled, paired, per_run
 from lab.run import Run
 
 SOLVED = 50.0  # % of the seen combinations: models that answer fewer have not learned the task
@@ -59,11 +56,6 @@ def best(table: pd.DataFrame) -> pd.DataFrame:
     return table[table["chosen"].astype(bool)]
 
 
-def percent(share: float, sign: str = "") -> str:
-    """In percent; – where every run diverged."""
-    return "–" if share != share else f"{100 * share:{sign}.0f}"
-
-
 def solves_seen(table: pd.DataFrame, scale: str) -> str:
     """Some method, with the fewest problems, solves what it has seen: else nothing can be lost on the way to unseen."""
     table = best(table)
@@ -75,14 +67,6 @@ def solves_seen(table: pd.DataFrame, scale: str) -> str:
 def two_features(table: pd.DataFrame, scale: str) -> str:
     """Below scale paper, SRAVEN has two features a panel (`lab.papers.hypernetwork.settings`)."""
     return "" if scale == "paper" else "SRAVEN with K = 2 in place of K = 4"
-
-
-def paired(
-    cases: dict[str, Iterable[float]], unit: str = POINTS, covers: str = "seeds (splits)", **claimed
-) -> list[Verdict]:
-    """A verdict for each case, of differences by seed; their variance is pooled over the cases."""
-    means = estimates.pooled_means(cases, covers)
-    return [Verdict(estimate, unit=unit, case=case, **claimed) for case, estimate in means.items()]
 
 
 def hyla_before(means: pd.DataFrame) -> Verdict:

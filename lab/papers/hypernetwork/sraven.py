@@ -17,9 +17,9 @@ import pandas as pd
 from lab import estimates
 from lab.papers.claims import Claim, Verdict, all_of
 from lab.papers.entry import Entry, Planned
-from lab.papers.hypernetwork.scores import SOLVED, best, finals, hyla_before, paired, percent, solves_seen, two_features
+from lab.papers.hypernetwork.scores import SOLVED, best, finals, hyla_before, solves_seen, two_features
 from lab.papers.hypernetwork.settings import FEWER, FIGURE_METHODS, PROBLEMS, SEEDS, origin, sraven
-from lab.papers.tables import POINTS, per_seed
+from lab.papers.tables import POINTS, paired, per_seed, percent
 from lab.plots import go
 from lab.plots.caption import interval_note, set_reading
 from lab.plots.panels import Panel, above, grid, line, method_line, place, whiskers

@@ -11,12 +11,13 @@ import numpy as np
 import pandas as pd
 
 from lab import estimates
+from lab.papers import codes
 from lab.papers.claims import Claim, Verdict, all_of
 from lab.papers.entry import Entry, Planned
-from lab.papers.hypernetwork import codes, sraven
-from lab.papers.hypernetwork.scores import best_runs, paired, percent, two_features
+from lab.papers.hypernetwork import sraven
+from lab.papers.hypernetwork.scores import best_runs, two_features
 from lab.papers.hypernetwork.settings import ONE, PROBLEMS, SEEDS, origin
-from lab.papers.tables import Labelled, per_seed
+from lab.papers.tables import Labelled, paired, per_seed, percent
 from lab.plots import latent_codes, similarity
 from lab.plots.style import method_title
 from lab.tasks.sraven import RULES

@@ -12,17 +12,18 @@ import pandas as pd
 from lab import estimates, tasks
 from lab.estimates import proportion
 from lab.papers.claims import Claim, Verdict, absent, all_of, any_of
+from lab.papers.compatibility import NO_MODEL_LEARNS, best, clear, delta, square, unlearned
 from lab.papers.entry import Entry, Planned
 from lab.papers.tables import POINTS, Labelled, curves, gains, per_seed
 from lab.papers.transformers import matrix
-from lab.papers.transformers.matrix import PAPER, best, clear, comparable, compare, delta, over_tasks, square
+from lab.papers.transformers.matrix import PAPER, comparable, compare, over_tasks
 from lab.papers.transformers.settings import ATTENTION_GUESS, BASELINE, origin, setting
 from lab.plots import go, make_subplots
 from lab.plots.caption import counted, set_reading, signed
 from lab.plots.panels import above, colour_bar
-from lab.plots.style import CELL_INK, DELTA_RANGE, DIVERGING, GREY, SIZE, TEMPLATE, cell_ink
+from lab.plots.style import CELL_INK, DELTA_DARK, DELTA_RANGE, DIVERGING, GREY, SIZE, TEMPLATE, cell_ink
 from lab.statistics import INTERVAL
-from lab.tasks.named import learned, task_title
+from lab.tasks.named import task_title
 
 PARTS = {"MLP": ("mlp",), "attention": ("attention",), "both": ("mlp", "attention")}
 FIG5_SEEDS = {"smoke": 2, "laptop": 3, "paper": 6}
@@ -64,12 +65,6 @@ def printed(table: pd.DataFrame) -> pd.DataFrame:
     """The cells of the MLP's matrix beside those that the paper prints: architecture, task, ours, theirs, clear."""
     cells = matrix.common_cells(delta(table[table["part"] == "MLP"]))
     return cells.rename(columns={"delta": "ours", "paper": "theirs"}).assign(clear=clear(cells))
-
-
-def unlearned(table: pd.DataFrame) -> frozenset[str]:
-    """Tasks on which no architecture, in the mean over its seeds, does better than a trivial answer."""
-    best_of = table.groupby(["task", "architecture"])["accuracy"].mean().groupby("task").max()
-    return frozenset(task for task, best_one in best_of.items() if not learned(task, best_one))
 
 
 def _learned_matrix(table: pd.DataFrame, part: str = "MLP") -> pd.DataFrame:
@@ -172,8 +167,7 @@ CORRELATION = "Correlation with the paper: in brackets a 95 % bootstrap interval
 TITLE, LABELS = 30, 56  # px: title above a matrix, task names below it
 BELOW = 84  # px: axis name and colour bar below the last
 LINE, TWO_LINES = 25, 36  # px: height of a row with one or two lines of text
-DARK = 0.85 * DELTA_RANGE  # from here on cells are so dark that their numbers are white
-UNLEARNED, MARK = "#E9E9E9", " †"  # behind a column, and at the name of its task
+MARK = " †"  # at the name of a task that no model has learned
 
 
 class Matrix(NamedTuple):
@@ -253,7 +247,7 @@ def _draw(figure: go.Figure, matrix: Matrix, row: int) -> None:
     for task in dead:
         column = values.columns.get_loc(task)
         box = {"x0": column - 0.5, "x1": column + 0.5, "y0": -0.5, "y1": len(values) - 0.5}
-        figure.add_shape(type="rect", **box, layer="below", fillcolor=UNLEARNED, line={"width": 0}, **at)
+        figure.add_shape(type="rect", **box, layer="below", fillcolor=NO_MODEL_LEARNS, line={"width": 0}, **at)
     for architecture, task in sorted(best(values.drop(columns=dead))):  # a set: in an order that stays
         column, line = values.columns.get_loc(task), values.index.get_loc(architecture)
         box = {"x0": column - 0.48, "x1": column + 0.48, "y0": line - 0.46, "y1": line + 0.46}
@@ -275,7 +269,7 @@ def _write(figure: go.Figure, cells: pd.DataFrame, row: int, dead: Sequence[str]
         lines.append(([_spread(half) for half in spread["half"]], spread, SIZE - 2, "bottom"))
     for text, rows, size, side in lines:
         inks = [
-            GREY if task in dead else cell_ink(value, abs(value) > DARK)
+            GREY if task in dead else cell_ink(value, abs(value) > DELTA_DARK)
             for task, value in zip(rows["task"], rows["delta"], strict=True)
         ]
         x, y = ([task_title(name) for name in rows[name_of]] for name_of in ("task", "architecture"))

@@ -16,10 +16,10 @@ import torch
 
 from lab import tasks
 from lab.nonlinearity.part import as_module
+from lab.papers.compatibility import delta
 from lab.papers.entry import Entry, Planned
 from lab.papers.tables import Labelled, learned_functions, per_run
 from lab.papers.transformers.learning_curves import by_method
-from lab.papers.transformers.matrix import delta
 from lab.papers.transformers.settings import MLP, origin, setting
 from lab.plots import go
 from lab.plots.caption import set_reading, signed
@@ -113,7 +113,7 @@ def _facts(part: str | Learned | Shaped, store: Store) -> dict:
 
 
 def gains(table: pd.DataFrame) -> pd.DataFrame:
-    """`matrix.delta` by task, method and degree: what models gain over the baseline, in percentage points."""
+    """`delta` by task, method and degree: what models gain over the baseline, in percentage points."""
     names = table["method"].where(table["degree"] == 0, table["method"] + " " + table["degree"].astype(str))
     known = table.assign(architecture=names)
     kinds = known[["architecture", "method", "degree"]].drop_duplicates()

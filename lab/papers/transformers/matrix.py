@@ -13,12 +13,11 @@ import numpy as np
 import pandas as pd
 
 from lab import estimates
-from lab.errors import LabError
 from lab.papers.claims import agreement
+from lab.papers.compatibility import best, clear, square
 from lab.papers.tables import alive, per_seed
 from lab.papers.transformers.settings import BASELINE, MLP, printed
 from lab.plots.caption import counted, true_minus
-from lab.statistics import half_width
 from lab.task_names import TASK_TITLES
 from lab.tasks.named import learned
 
@@ -40,55 +39,6 @@ PAPER = pd.DataFrame(
     dtype=float,
 )
 NOT_LEARNED = "no better than a trivial answer, so there is nothing to compare"
-
-
-def delta(table: pd.DataFrame) -> pd.DataFrame:
-    """Differences to the baseline, one row a cell, in percentage points.
-
-    table: architecture ("baseline" or a task), task, seed, accuracy (0 to 1): one part, one row a run.
-    Columns of the result: architecture, task, delta (mean over seeds of architecture minus baseline of the same seed),
-    error (its standard error), low and high (95 % interval, Student's t; NaN for one seed), seeds (pairs in the mean),
-    lost (pairs left out, because a run of theirs diverged; where all are, delta is NaN). Raises LabError where the
-    table has no baseline for a task.
-    """
-    if lacking := sorted({*table["task"]} - {*table.loc[table["architecture"] == BASELINE, "task"]}):
-        raise LabError(f"the table lacks the baseline of {', '.join(lacking)}; differences need one run of it at least")
-    if table.duplicated(["architecture", "task", "seed"]).any():
-        raise ValueError("two runs of one architecture, task and seed")
-    rows, learned = [], table[table["architecture"] != BASELINE]
-    base = table[table["architecture"] == BASELINE].set_index(["task", "seed"])["accuracy"]
-    base = base.reindex(pd.MultiIndex.from_frame(learned[["task", "seed"]]))
-    all_pairs = 100 * (learned["accuracy"].to_numpy(float) - base.to_numpy(float))
-    places = learned.groupby(["architecture", "task"], sort=False).indices
-    for architecture, task in sorted(places, key=lambda cell: [*map(_order, cell)]):
-        pairs = all_pairs[places[architecture, task]]
-        gains = pairs[np.isfinite(pairs)].round(9)  # equal accuracies differ by 0, not by float64 rounding
-        mean, half = (gains.mean().round(9), half_width(gains)) if len(gains) else (np.nan, np.nan)
-        row = {"architecture": architecture, "task": task, "delta": mean}
-        row["error"] = gains.std(ddof=1) / np.sqrt(len(gains)) if len(gains) > 1 else np.nan
-        row |= {"low": mean - half, "high": mean + half, "seeds": len(gains), "lost": len(pairs) - len(gains)}
-        rows.append(row)
-    return pd.DataFrame(rows)
-
-
-def square(cells: pd.DataFrame, value: str = "delta") -> pd.DataFrame:
-    """One column of `delta`'s result as a matrix, architectures × tasks, in the paper's order."""
-    matrix = cells.pivot(index="architecture", columns="task", values=value)
-    return matrix.loc[sorted(matrix.index, key=_order), sorted(matrix.columns, key=_order)]
-
-
-def _order(name: str) -> tuple[int, str]:
-    """Sorts names of tasks as the paper's matrix has them; others come last."""
-    return ([*TASK_TITLES].index(name) if name in TASK_TITLES else len(TASK_TITLES)), name
-
-
-def clear(cells: pd.DataFrame) -> pd.Series:
-    """Which cells differ from 0 by more than the noise of seeds: the 95 % interval leaves 0 out.
-
-    A cell of one seed has no interval, and counts as clear unless it is 0.
-    """
-    known = np.where(cells["low"].isna(), cells["delta"] != 0, (cells["low"] > 0) | (cells["high"] < 0))
-    return pd.Series(known & cells["delta"].notna(), index=cells.index)
 
 
 @dataclass(frozen=True)
@@ -147,18 +97,6 @@ def common_cells(ours: pd.DataFrame, paper: pd.DataFrame = PAPER) -> pd.DataFram
     theirs = paper.rename_axis(index="architecture", columns="task").T.unstack().rename("paper")
     both = ours.set_index(["architecture", "task"]).join(theirs, how="inner")
     return both.dropna(subset=["delta", "paper"]).reset_index()
-
-
-def best(matrix: pd.DataFrame) -> set[tuple[str, str]]:
-    """Cells (architecture, task) with the largest number of their column; all of them where several are equal.
-
-    A column of equal numbers has no best: there, the architecture made no difference.
-
-    >>> sorted(best(PAPER[["addmod", "mano"]]))
-    [('add', 'mano'), ('addmod', 'addmod'), ('addreversed', 'mano')]
-    """
-    telling = [task for task in matrix if matrix[task].max() > matrix[task].min()]
-    return {(a, t) for t in telling for a in matrix.index if matrix.loc[a, t] == matrix[t].max()}
 
 
 def gain(table: pd.DataFrame, method: str = MLP) -> estimates.Estimate:

@@ -18,7 +18,7 @@ from typing import Any, cast
 from lab import tasks
 from lab.papers.entry import SILENT, Field, Origin, shipped
 from lab.scale import COMMON, check_scale
-from lab.spec import AdamTrapezoid, Learned, ModelSpec, OwnTask, RunSpec, SearchSpec, register_object, replace
+from lab.spec import AdamTrapezoid, Learned, ModelSpec, OwnTask, RunSpec, SearchSpec, own_task, replace
 from lab.tasks import Task, Text
 from lab.tasks.text import text_named
 
@@ -276,17 +276,11 @@ def of_sequences(task: str | Text | Task | OwnTask, scale: str) -> Setting:
     (128, 512)
     """
     if isinstance(task, Task):
-        task = named(task)
+        task = own_task(task)
     if isinstance(task, OwnTask):
         return replace(setting(OF_OTHERS, scale), task=task)
-    return language(task, scale) if isinstance(task, Text) else setting(task, scale)
-
-
-def named(task: Task) -> OwnTask:
-    """A `lab.Task` as specs name it, registered for training."""
-    spec = OwnTask(task.name, task.digest)
-    register_object(spec, task)
-    return spec
+    is_text = isinstance(task, Text) or (isinstance(task, str) and text_named(task) is not None)
+    return language(task, scale) if is_text else setting(task, scale)
 
 
 def scale_of(search: SearchSpec) -> str | None:

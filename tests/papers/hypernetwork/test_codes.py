@@ -9,12 +9,13 @@ import torch
 from lab.catalogue.build import check, figure
 from lab.catalogue.registry import entry
 from lab.errors import LabError
-from lab.papers.hypernetwork.codes import converged, decoded, fresh
-from lab.papers.hypernetwork.logic_codes import TERMS, plan, sample, which_terms, written
+from lab.papers.codes import converged, decoded, fresh
+from lab.papers.hypernetwork.logic_codes import plan, sample
 from lab.papers.hypernetwork.settings import READ_HELD_OUT
 from lab.run import Run
 from lab.scale import SCALES
 from lab.store import Store
+from lab.tasks.logic import TERMS, which_terms, written
 from lab.tasks.sraven import RULES
 
 RAVEN = [f"hypernetwork/{name}" for name in ("fig5a", "fig5b", "fig5e", "fig5f", "figA6", "figA8")]

@@ -8,7 +8,8 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from lab.errors import LabError
-from lab.papers.transformers.matrix import PAPER, best, clear, compare, delta, square
+from lab.papers.compatibility import best, clear, delta, square
+from lab.papers.transformers.matrix import PAPER, compare
 from lab.statistics import half_width, over_seeds
 from lab.task_names import TASK_TITLES
 from lab.tasks import NAMES

@@ -7,8 +7,9 @@ import pandas as pd
 import plotly.graph_objects as go
 import pytest
 
+from lab.papers.compatibility import delta, square
 from lab.papers.transformers import compatibility, functions, learning_curves, lengths_and_widths
-from lab.papers.transformers.matrix import PAPER, compare, delta, square
+from lab.papers.transformers.matrix import PAPER, compare
 from lab.plots import functions as shapes
 from lab.plots.caption import EDGE, GLYPH, captioned, reading, signed, true_minus, wrap
 from lab.plots.style import DIVERGING, METHOD_COLOURS, METHOD_SYMBOLS, faded

@@ -1,4 +1,5 @@
-"""What measures the zoo's functions that were learned for sequences: rows and runs with them, and what they receive."""
+"""What this paper offers: settings of sequences; for the zoo, rows and runs with functions that were learned for them,
+and what these receive."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -9,14 +10,21 @@ from lab.nonlinearity.part import as_part
 from lab.nonlinearity.spline import Spline
 from lab.papers.transformers.compatibility import PARTS
 from lab.papers.transformers.functions import mlp_inputs
-from lab.papers.transformers.settings import BASELINE, BOTH, MLP, of_sequences, scale_of, setting
-from lab.spec import RunSpec, Search, SearchSpec, on_sequences
-from lab.tasks import NAMES, Text
+from lab.papers.transformers.settings import BASELINE, BOTH, MLP, Setting, of_sequences, scale_of
+from lab.spec import OwnTask, RunSpec, Search, SearchSpec, on_sequences
+from lab.tasks import NAMES, Task, Text
+from lab.tasks.text import text_named
 
-__all__ = ["INPUTS", "compared_rows", "compared_runs", "has", "mlp_inputs", "runs_with", "scale_of"]
+__all__ = ["INPUTS", "compared_rows", "compared_runs", "has", "mlp_inputs", "runs_with", "scale_of", "setting"]
 
 INPUTS = "transformers/fig6"  # whose table has what each function receives, as `density`
 METHODS = {("mlp",): MLP, ("mlp", "attention"): BOTH}  # in tables of learning curves, by what the search learned
+
+
+def setting(task: Any, scale: str, attention: str | None = None) -> Setting | None:
+    """The setting of an algorithmic task or a text, by its name or itself; None for other tasks."""
+    by_name = isinstance(task, str) and (task in NAMES or text_named(task) is not None)
+    return of_sequences(task, scale) if by_name or isinstance(task, (Task, Text, OwnTask)) else None
 
 
 def has(search: Search) -> bool:
@@ -51,6 +59,6 @@ def compared_runs(phi: Spline, search: SearchSpec, scale: str, seeds: int) -> tu
 def runs_with(phi: Spline, scale: str) -> Iterator[RunSpec]:
     """For each task a run with what its search finds, as figures train it, and one with this function."""
     for task in NAMES:
-        base = setting(task, scale)
+        base = of_sequences(task, scale)
         yield base.runs(1, base.search(("mlp",)))[0]
         yield base.runs(1, mlp=as_part(phi))[0]

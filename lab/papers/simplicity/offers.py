@@ -1,11 +1,14 @@
-"""What measures the zoo's functions that were learned for tables, operations and images: rows and runs with them."""
+"""What this paper offers: settings of tables; for the zoo, rows and runs with functions that were learned for them."""
+
+from typing import Any
 
 import pandas as pd
 
 from lab.nonlinearity.part import as_part
 from lab.nonlinearity.spline import Spline
-from lab.papers.simplicity.settings import LEARNED, RELU, of_table
+from lab.papers.simplicity.settings import LEARNED, RELU, TableSetting, of_table
 from lab.papers.simplicity.settings import scale_of_table as scale_of
+from lab.scale import check_scale
 from lab.spec import (
     EpisodeSpec,
     Learned,
@@ -18,7 +21,12 @@ from lab.spec import (
     replace,
 )
 
-__all__ = ["compared_rows", "compared_runs", "has", "scale_of"]
+__all__ = ["compared_rows", "compared_runs", "has", "scale_of", "setting"]
+
+
+def setting(task: Any, scale: str, attention: str | None = None) -> TableSetting:
+    """The setting of a table, an operation or images; ArgumentError for any other task: this paper is asked last."""
+    return of_table(task, check_scale(scale))
 
 
 def has(search: Search) -> bool:

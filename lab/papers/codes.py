@@ -12,8 +12,7 @@ import torch
 from lab import estimates
 from lab.errors import LabError
 from lab.papers.claims import Verdict, all_of
-from lab.papers.hypernetwork.scores import paired, percent
-from lab.papers.tables import POINTS, Labelled, per_seed
+from lab.papers.tables import POINTS, Labelled, paired, per_seed, percent
 from lab.plots import latent_codes
 from lab.plots.style import method_title
 from lab.probes import code_similarity, codes_by_layer, decode, embed

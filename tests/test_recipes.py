@@ -56,6 +56,7 @@ SHIPPED = {
     "hypernetwork/3_fuzzy_logic.ipynb": [
         ("hypernetwork/fig2b", "decoded.f1.value", f"{FIRST} and layer == 1 and varied == 'context'", "value", SCORE),
         ("hypernetwork/fig2d", "points.trustworthiness", "method == 'hyla'", "trustworthiness", SCORE),
+        ("hypernetwork/figA2", "points.trustworthiness", "method == 'hyla' and layer == 1", "trustworthiness", SCORE),
     ],
     "hypernetwork/4_sraven.ipynb": [
         ("hypernetwork/fig5a", "target", "method == 'hyla'", "value", 0),
@@ -158,9 +159,14 @@ SHIPPED = {
 # By notebook: figure; the recipe's run; the recipe's number; rows and column of what the entry measures of that run.
 LOGITS = "output == 'before the softmax'"
 TRAINED = {
-    "hypernetwork/3_fuzzy_logic.ipynb": [("hypernetwork/fig2c", "run", "answered['ood']", "", "r2_ood")],
+    "hypernetwork/3_fuzzy_logic.ipynb": [
+        (f"hypernetwork/{name}", "run", "answered['ood']", "", "r2_ood") for name in ("fig2c", "figA3")
+    ],
     "hypernetwork/4_sraven.ipynb": [
-        ("hypernetwork/fig4a", "run", "solved['ood']", "", "accuracy_ood"),
+        *(
+            (f"hypernetwork/{name}", "run", "solved['ood']", "", "accuracy_ood")
+            for name in ("fig4a", "fig4b", "fig5c", "fig5d", "figA4", "figA5")
+        ),
         ("hypernetwork/fig4a", "run", "solved['test']", "", "accuracy_test"),
     ],
     "simplicity/3.1_image_classification.ipynb": [
@@ -175,7 +181,10 @@ TRAINED = {
     "simplicity/3.3_tabular.ipynb": [
         ("simplicity/fig5", "run", "accuracy", "", "accuracy"),
         ("simplicity/fig20", "run", "accuracy", "", "accuracy"),
-        ("simplicity/fig23", "run", "variation.value", "", "tv"),
+        *((f"simplicity/fig{number}", "run", "variation.value", "", "tv") for number in (6, 22, 23)),
+        ("simplicity/fig7", "network", "plane.values['complexity']", "part == 'complexity'", "value"),
+        ("simplicity/fig7", "network", "around.values['complexity'].mean()", "part == 'ambient'", "value"),
+        ("simplicity/fig24", "network", "around.here['complexity']", "part == 'solution'", "value"),
     ],
     "simplicity/3.4_shortcut_learning.ipynb": [
         ("simplicity/fig9", "run", "tiles['easy']", "step > 0", "easy"),
@@ -183,6 +192,7 @@ TRAINED = {
     ],
     "simplicity/3.5_grokking.ipynb": [
         ("simplicity/fig11", "relu", "relu.accuracy_on('test')", "", "accuracy"),
+        ("simplicity/fig12", "relu", "relu.accuracy_on('test')", "", "accuracy"),
         ("simplicity/fig28", "relu", "relu.accuracy_on('train')", "", "accuracy_train"),
     ],
     "simplicity/F_complexity.ipynb": [
@@ -191,12 +201,14 @@ TRAINED = {
         ("simplicity/fig29", "steep", "frequency.low", LOGITS, "fourier_low"),
     ],
     "transformers/3.1_individual_tasks.ipynb": [
+        ("transformers/fig2", "runs['baseline']", "runs['baseline'].accuracy", "", "accuracy"),
         ("transformers/fig10", "runs['baseline']", "runs['baseline'].accuracy", "", "accuracy"),
         ("transformers/fig6", "runs['ours MLP']", "share", "", "density"),
     ],
     "transformers/3.2_compatibility.ipynb": [
         ("transformers/fig5", "runs['baseline']", "accuracy['baseline']", "", "accuracy"),
         ("transformers/fig5", "runs['addmod']", "accuracy['addmod']", "", "accuracy"),
+        ("transformers/fig11", "runs['baseline']", "accuracy['baseline']", "", "accuracy"),
     ],
 }
 NAMES = sorted(SHIPPED | TRAINED)

@@ -279,8 +279,9 @@ def of_sequences(task: str | Text | Task | OwnTask, scale: str) -> Setting:
         task = own_task(task)
     if isinstance(task, OwnTask):
         return replace(setting(OF_OTHERS, scale), task=task)
-    is_text = isinstance(task, Text) or (isinstance(task, str) and text_named(task) is not None)
-    return language(task, scale) if is_text else setting(task, scale)
+    if isinstance(task, Text) or text_named(task) is not None:
+        return language(task, scale)
+    return setting(task, scale)
 
 
 def scale_of(search: SearchSpec) -> str | None:

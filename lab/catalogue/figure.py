@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from lab.catalogue import export, picture
+from lab.catalogue import export, results
 from lab.catalogue.results import PACKED, contents, digests, sealed
 from lab.errors import ArgumentError, LabError, check_flag, check_path
 from lab.files import abandoned, exclusive, keep, temporary
@@ -145,7 +145,7 @@ class Figure:
         except export.NoImages as problem:
             return [f"no images ({problem}): {export.ADVICE}"]
         for kind, content in made.items():
-            (folder / f"figure.{kind}").write_bytes(picture.with_note(content, picture.note(facts)))
+            (folder / f"figure.{kind}").write_bytes(results.with_note(content, results.note(facts)))
         return [folder / f"figure.{kind}" for kind in made]
 
     def to_json(self) -> str:

@@ -84,15 +84,11 @@ def entries(paper: str | None = None) -> dict[str, Entry]:
     if paper is None:
         return {name: entry for paper in papers() for name, entry in entries(paper).items()}
     of = _imported(f"lab.papers.{paper}")
-    sections = getattr(of, "MODULES", None) or _modules_of(of)
+    own = (one.name for one in iter_modules(of.__path__) if not one.name.startswith("test_"))  # of a user's paper
+    sections = getattr(of, "MODULES", own)
     modules = [_imported(f"{of.__name__}.{name}") for name in sections]
     unordered = [entry for module in modules for entry in getattr(module, "ENTRIES", ())]
     return {entry.name: entry for entry in sorted(unordered, key=lambda entry: entry.order)}
-
-
-def _modules_of(package: ModuleType) -> list[str]:
-    """The modules of a user's paper; those of tests are none."""
-    return [one.name for one in iter_modules(package.__path__) if not one.name.startswith("test_")]
 
 
 def _imported(name: str) -> ModuleType:

@@ -109,7 +109,6 @@ def _tables(entry: Entry, scale: str | None, folder: Path) -> tuple[str, dict[st
 
 
 def _both(name: str, table: pd.DataFrame, other: str, theirs: pd.DataFrame) -> pd.DataFrame:
-    """The table of an entry above that of another."""
     return pd.concat([table.assign(entry=name), theirs.assign(entry=other)], ignore_index=True)
 
 

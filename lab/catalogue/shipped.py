@@ -11,8 +11,7 @@ import torch
 
 from lab.catalogue import registry
 from lab.catalogue.figure import Figure, draw, settings
-from lab.catalogue.picture import note, with_note
-from lab.catalogue.results import Results, pack, sealed
+from lab.catalogue.results import Results, note, pack, sealed, with_note
 from lab.errors import LabError
 from lab.files import put
 from lab.nonlinearity.spline import Spline

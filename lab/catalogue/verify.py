@@ -7,8 +7,7 @@ import pandas as pd
 
 from lab.catalogue import registry
 from lab.catalogue.build import figure
-from lab.catalogue.picture import read, runs_digest
-from lab.catalogue.results import Results, contents, digests
+from lab.catalogue.results import Results, contents, digests, read_note, runs_digest
 from lab.catalogue.shipped import shipped_results
 from lab.errors import LabError
 from lab.scale import check_scale
@@ -21,7 +20,7 @@ def verify(path: str | Path) -> tuple[bool, str]:
     The figure's results here are read, shipped or from the store; nothing is trained. Raises LabError where the picture
     has no note, or there are no results to compare it with.
     """
-    stated, whole = read(path)
+    stated, whole = read_note(path)
     of = f"{stated['entry']}, scale {stated['scale']}"
     if not whole:
         return False, f"{path} was changed after the lab drew it; its note says {of}"

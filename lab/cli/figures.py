@@ -128,10 +128,10 @@ class Figure:
 
     def _again(self) -> None:
         """Make the figure that a picture shows."""
-        from lab.catalogue.picture import read
         from lab.catalogue.registry import check_name
+        from lab.catalogue.results import read_note
 
-        stated, whole = read(self.name)
+        stated, whole = read_note(self.name)
         shows = f"{stated['entry']}, scale {stated['scale']}, of lab {stated['lab'][:12]}"
         shows += "" if whole else "; it was changed after the lab drew it"
         print(f"{self.name} shows {shows}", file=sys.stderr)

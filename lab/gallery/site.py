@@ -85,7 +85,6 @@ def _write(out: Path, results: Path) -> list[Path]:
 
 
 def _copy(card: pages.Card, out: Path) -> None:
-    """The picture and the tables of a figure."""
     folder = shipped_results(card.name, card.scale).folder
     copies = {f"images/{card.name}.png": folder / "figure.png"}
     copies |= {f"tables/{card.name}/{name}": folder / name for name in _tables(folder)}
@@ -101,7 +100,6 @@ def _tables(folder: Path) -> list[str]:
 
 
 def _plot(folder: Path) -> bytes:
-    """The figure as Plotly reads it."""
     packed = folder / f"figure.json{PACKED}"
     return gzip.decompress(packed.read_bytes()) if packed.is_file() else (folder / "figure.json").read_bytes()
 

@@ -115,7 +115,6 @@ def mapped(
 
 
 def _sorted(table: pd.DataFrame, columns: list[str], **orders: Sequence[str]) -> pd.DataFrame:
-    """Rows by columns, of which some have an order of their own."""
 
     def place(column: pd.Series) -> pd.Series:
         order = orders.get(column.name)

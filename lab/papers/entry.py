@@ -213,7 +213,10 @@ class Entry:
         >>> entry("transformers/rates").durations
         'smoke 0.5 min, laptop 2 h, paper 15 h on a GPU (a guess)'
         """
-        times = {scale: f"{scale} {_in_words(minutes)}" for scale, minutes in self.minutes.items()}
+        times = {
+            scale: f"{scale} {minutes:g} min" if minutes < 120 else f"{scale} {minutes / 60:.3g} h"
+            for scale, minutes in self.minutes.items()
+        }
         if self.minutes["paper"] > 1:  # less is no training
             times["paper"] += " on a GPU (a guess)"
         return ", ".join(times.values())
@@ -232,7 +235,3 @@ class Entry:
         assert parts is not None, f"{self.name} has neither a place nor a number"  # __post_init__ refuses it
         kind, appendix, number, part = parts.groups()
         return kind, appendix, int(number), part
-
-
-def _in_words(minutes: float) -> str:
-    return f"{minutes:g} min" if minutes < 120 else f"{minutes / 60:.3g} h"

@@ -112,7 +112,6 @@ def _write(
     at: tuple[int, int],
     size: float,
 ) -> None:
-    """The numbers in the cells; short ones where there is little room."""
     places = [(a, b) for a in range(len(labels)) for b in range(len(labels))]
     dark = ends[0] + DARK * (ends[1] - ends[0])
     inks = [cell_ink(z[p], z[p] < dark) for p in places]

@@ -86,7 +86,6 @@ class CompatibilityExplorer(Explorer):
         return columns
 
     def _part(self, part: str) -> dict[str, Any]:
-        """One matrix as the page reads it."""
         cells = self._deltas[part].set_index(["architecture", "task"])
         values = square(self._deltas[part])
         tops = best(values.drop(columns=[task for task in values if task in self._unlearned]))
@@ -99,7 +98,6 @@ class CompatibilityExplorer(Explorer):
         }
 
     def _cell(self, cells: pd.DataFrame, architecture: str, task: str, tops: set[tuple[str, str]]) -> dict[str, Any]:
-        """A cell: its number, how it looks, and the same in words."""
         one = cells.loc[(architecture, task)]
         value, half = float(one["delta"]), float(one["high"] - one["low"]) / 2
         known = isfinite(value)

@@ -108,13 +108,11 @@ class GrokkingExplorer(LiveExplorer):
         return as_part(zoo(name)) if part is None else part
 
     def _another(self) -> None:
-        """Another operation or split: its table, and no answers, unless a network is being asked."""
         if not self.train.disabled:
             with self.table.batch_update():
                 tasks.fill_table(self.table, self.task)
 
     def _begin(self) -> list[list[RunSpec]]:
-        """Two new lines: accuracy on the test split, and in training."""
         spec, ink = self.run_spec, self._colour
         self._name = f"{operation_title(spec.task.name)}, {self.phi.value}, width {spec.model.width}"
         self._name += f", {self.fraction.value:.0f} %"

@@ -181,7 +181,6 @@ class LatentExplorer(Explorer):
         return {"chosen": (lambda: self.map.chosen, self._choose), **self.groups.marks}
 
     def _choose(self, number: int) -> None:
-        """Look at a problem."""
         self.map.chosen = check_whole("state: chosen", number, 0, len(self.problems) - 1)
 
     def _chosen(self, _) -> None:
@@ -249,7 +248,6 @@ class LatentExplorer(Explorer):
                 self._say_missing()
 
     def _redraw(self) -> None:
-        """The map that the controls ask for, and all that goes with it."""
         points, trust = self.reading.map(*self._map())
         self._drawn = place, method, _ = self._map()
         words = drawing.trusted(trust)
@@ -275,7 +273,6 @@ class LatentExplorer(Explorer):
                 drawing.fill_bars(self.bars, decoding, names, self.problems.decoded(self.colour.value))
 
     def _contrast(self, a: np.ndarray, b: np.ndarray) -> str:
-        """What two groups of problems differ in, in the layer that is shown."""
         place, (points, _) = self._drawn[0], self.reading.map(*self._drawn)
         contrast = self.reading.contrast(place, a, b, points)
         low, high = (f"{100 * share:.0f}" for share in np.quantile(contrast.elsewhere, (0.05, 0.95)))

@@ -373,7 +373,6 @@ class DataExplorer(PictureExplorer):
 
 
 def _columns(data: Data) -> Mapping[str, Tensor]:
-    """The inputs by name: columns of a table one by one, else all values of an input together."""
     parts = {"": data.inputs} if isinstance(data.inputs, Tensor) else dict(data.inputs)
     columns: dict[str, Tensor] = {}
     for name, part in parts.items():

@@ -81,7 +81,6 @@ class Problems:
         return fresh(self.run, split, count)
 
     def _answer(self, part: Examples) -> Tensor:
-        """The model's outputs, (N, K, O)."""
         with torch.no_grad():
             return torch.cat([self._model(inputs[None])[0] for inputs in part.inputs.split(BATCH)])
 

@@ -191,7 +191,6 @@ class SliceExplorer(Explorer):
         return self._models[name][self._which(name)]
 
     def _draw(self) -> None:
-        """Slice what the page cannot."""
         number, across, up = self._cut.plane
         given: list[dict[str, Any] | None] = []
         for model in self.view.models:

@@ -82,7 +82,6 @@ class SolverExplorer(Explorer):
         return self._models[run.key]
 
     def _tell(self, lines: Sequence[str]) -> None:
-        """What is said beside the picture, line by line."""
         text = "<br>".join(map(html.escape, lines))
         self.told.value = f'<div style="line-height: 1.5; max-width: 40rem">{text}</div>'
 

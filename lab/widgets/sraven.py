@@ -164,7 +164,6 @@ class SravenExplorer(SolverExplorer):
         return (said + [None] * self._shown.features)[: self._shown.features]
 
     def _new(self) -> None:
-        """Another problem."""
         task = self.task
         models = solvers(task, self._scale, self._store, self._runs)
         run = models.get(self.model.value) or next(iter(models.values()), None)
@@ -216,7 +215,6 @@ class SravenExplorer(SolverExplorer):
         self._reveal()
 
     def _reveal(self) -> None:
-        """Show the solution; from here on, this problem does not count."""
         self._counted.add(self._name)
         self._open = False
         self._draw()
@@ -240,7 +238,6 @@ class SravenExplorer(SolverExplorer):
         return self._model(self.run)(self.problem.inputs[None])[0, 0].softmax(-1).numpy()
 
     def _draw(self) -> None:
-        """Problem, answer, model and score as they are now; the solution only once it was asked for."""
         solved, answer = not self._open, self.answer
         if solved:
             answer = [right if said is None else said for said, right in zip(answer, self._right, strict=True)]
@@ -253,7 +250,6 @@ class SravenExplorer(SolverExplorer):
         self.score.value = self.tally.html() if self.tally.solved else ""
 
     def _words(self, thought: np.ndarray | None) -> list[str]:
-        """What is said below the problem, line by line."""
         lines = []
         if not self._open:
             said, count = self.answer, self._shown.features

@@ -68,20 +68,17 @@ class Drawn:
 
 
 def _title(name: str) -> str:
-    """What was measured, in words."""
     measure, _, split = name.rpartition("_")
     words = {"accuracy": "accuracy (%)", "r2": "R²"}.get(measure, measure.replace("_", " "))
     return LOSS if name == "loss" else f"{split} {words}"
 
 
 def _curve(name: str, colour: str, number: int, x: Any, y: Any) -> go.Scatter:
-    """A run's curve; the first of several stands in the legend."""
     look = {"line": {"color": colour, "width": 1.5}, "marker": {"size": 4}, "showlegend": not number}
     return go.Scatter(x=x, y=y, name=name, mode="lines+markers", **look)
 
 
 def _every_run(trainings: Sequence[Drawn], name: str) -> go.Figure:
-    """Every run's values of what was measured, by step."""
     percent = name.startswith("accuracy")
     figure = go.Figure()
     for one in trainings:
@@ -153,7 +150,6 @@ class LiveExplorer(Explorer):
         return self._live is None or self._live.join(timeout)
 
     def _begin(self) -> list[list[RunSpec]]:
-        """Begin the lines of what the controls ask for; its runs, one list a fleet."""
         raise NotImplementedError
 
     def _report(self, number: int, fleet: Fleet) -> None:
@@ -161,7 +157,6 @@ class LiveExplorer(Explorer):
         raise NotImplementedError
 
     def _add(self, label: str, colour: str, specs: list[RunSpec], traces: list[go.Scatter]) -> tuple[go.Scatter, ...]:
-        """New lines of runs."""
         self.figure.layout.annotations = ()
         self.figure.add_traces(traces)
         self._drawn.append(Drawn(label, colour, specs))
@@ -169,7 +164,6 @@ class LiveExplorer(Explorer):
 
     @property
     def _colour(self) -> str:
-        """Of the next training."""
         return self.colours[len(self._drawn) % len(self.colours)]
 
     def _train(self) -> None:
@@ -315,7 +309,6 @@ class TrainingExplorer(LiveExplorer):
         return list(fleets.values())
 
     def _lines(self, label: str, specs: list[RunSpec]) -> tuple[Drawn, tuple[go.Scatter, ...]]:
-        """A new line for each run, in a colour of their own."""
         traces = [_curve(label, self._colour, number, [], []) for number in range(len(specs))]
         for trace, spec in zip(traces, specs, strict=True):
             trace.hovertemplate = f"seed {spec.seed}, step %{{x}}: %{{y:.1f}} %"
@@ -350,7 +343,6 @@ class TrainingExplorer(LiveExplorer):
 
 
 def _measured(runs: Runs) -> dict[str, np.ndarray]:
-    """Everything that was measured of all runs, (R, T) each."""
     names = [name for name in runs[0].scores if all(name in run.scores for run in runs)]
     scores = {name: np.stack([run.scores[name] for run in runs]) for name in names}
     return scores | {"loss": np.stack([run.loss for run in runs])}

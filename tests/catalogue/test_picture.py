@@ -9,10 +9,9 @@ import zlib
 import pandas as pd
 import pytest
 
-from lab.catalogue import picture
+from lab.catalogue import results
 from lab.catalogue.build import figure
-from lab.catalogue.picture import HEAD, note, read, split, with_note
-from lab.catalogue.results import Results, digests, sealed
+from lab.catalogue.results import HEAD, Results, digests, note, read_note, sealed, split, with_note
 from lab.catalogue.verify import differing, verify
 from lab.cli import main
 from lab.errors import LabError
@@ -49,7 +48,7 @@ def test_all_shipped_pictures_tell_of_their_results_and_are_as_they_were_drawn()
         content = path.read_bytes()
         facts = dict(Results(path.parent).facts)
         facts.setdefault("tables", Results(path.parent).digests())
-        assert read(path) == (note(facts), True), path
+        assert read_note(path) == (note(facts), True), path
         assert len(content) - len(split(content)[0]) < 2000
 
 
@@ -60,7 +59,7 @@ def test_a_note_adds_a_valid_chunk_and_a_second_one_takes_its_place(png):
     with Image.open(png) as image:
         image.load()
         assert json.loads(image.info["lab:figure"])["entry"] == NAME
-    told, _ = read(png)
+    told, _ = read_note(png)
     assert with_note(before, told) == before
     assert joined(chunks(before)) == before, "checksums of chunks"
 
@@ -68,11 +67,11 @@ def test_a_note_adds_a_valid_chunk_and_a_second_one_takes_its_place(png):
 @pytest.mark.parametrize("content", [SVG, SVG.replace(b"<?xml", b"<!-- > --><?xml")])
 def test_an_svg_keeps_its_note(tmp_path, png, content):
     path = tmp_path / "figure.svg"
-    told = read(png)[0] | {"command": "lab figure <a> & 'b'"}
+    told = read_note(png)[0] | {"command": "lab figure <a> & 'b'"}
     path.write_bytes(with_note(content, told))
-    assert read(path) == (told, True) and split(path.read_bytes())[0] == content
+    assert read_note(path) == (told, True) and split(path.read_bytes())[0] == content
     path.write_bytes(path.read_bytes().replace(b"a < b", b"a > b"))
-    assert read(path)[1] is False
+    assert read_note(path)[1] is False
 
 
 def test_one_pixel_that_differs_is_reported(png, capsys):
@@ -128,13 +127,13 @@ def test_tables_of_other_shape_or_words_differ():
 
 def test_a_figure_that_was_drawn_is_made_again(tmp_path, capsys, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    told = read(RESULTS / NAME / SCALE / "figure.png")[0] | {"entry": "transformers/fig6", "scale": "smoke"}
+    told = read_note(RESULTS / NAME / SCALE / "figure.png")[0] | {"entry": "transformers/fig6", "scale": "smoke"}
     (tmp_path / "old.svg").write_bytes(with_note(SVG, told))
     monkeypatch.setattr("lab.catalogue.figure.export.images", lambda _: {"svg": SVG})
     main(["figure", "old.svg"])
     assert "old.svg shows transformers/fig6, scale smoke" in capsys.readouterr().err
     path = tmp_path / "out/transformers/fig6/smoke/figure.svg"
-    assert read(path)[0]["tables"] == Results(path.parent).facts["tables"]
+    assert read_note(path)[0]["tables"] == Results(path.parent).facts["tables"]
     assert verify(path)[0]
 
 
@@ -143,7 +142,7 @@ def test_what_is_no_picture_of_the_labs_is_said_in_a_line(tmp_path, content):
     path = tmp_path / "figure.png"
     path.write_bytes(content)
     with pytest.raises(LabError, match="no note|cannot be read") as caught:
-        read(path)
+        read_note(path)
     assert "\n" not in str(caught.value)
 
 
@@ -154,9 +153,9 @@ def test_a_missing_picture_and_a_note_that_is_no_note(tmp_path, capsys):
         assert caught.value.code == 1 and "cannot be read as a picture" in "".join(capsys.readouterr())
     path = tmp_path / "a.svg"
     for said in (b"[1]", b"{}", b"{", b'{"entry": 3}', b'{"entry": "a", "tables": 3}'):
-        path.write_bytes(SVG.replace(b"<text>", picture.NOTE.pattern.replace(b"(.*?)", said) + b"<text>"))
+        path.write_bytes(SVG.replace(b"<text>", results.NOTE.pattern.replace(b"(.*?)", said) + b"<text>"))
         with pytest.raises(LabError, match="no note|cannot be read"):
-            read(path)
+            read_note(path)
 
 
 @pytest.mark.parametrize("options", [{"seeds": 3}, {"tasks": ["memorize"]}])
@@ -166,7 +165,7 @@ def test_a_picture_of_some_seeds_or_tasks_is_held_to_these(tmp_path, monkeypatch
     made = figure("transformers/fig10", "smoke", progress=False, **({"tasks": ["memorize"]} | options))
     path = tmp_path / "figure.svg"
     made.write(tmp_path)
-    stated, _ = read(path)
+    stated, _ = read_note(path)
     assert stated["command"].endswith("--tasks memorize" + (" --seeds 3" if "seeds" in options else ""))
     assert verify(path)[0], verify(path)[1]
     monkeypatch.setenv("LAB_STORE", str(tmp_path / "other"))
@@ -175,7 +174,7 @@ def test_a_picture_of_some_seeds_or_tasks_is_held_to_these(tmp_path, monkeypatch
 
 
 def test_a_note_that_names_itself_or_has_control_characters_is_refused(tmp_path, capsys):
-    stated = read(RESULTS / NAME / SCALE / "figure.png")[0]
+    stated = read_note(RESULTS / NAME / SCALE / "figure.png")[0]
     path = tmp_path / "loop.svg"
     path.write_bytes(with_note(SVG, stated | {"entry": str(path)}))
     with pytest.raises(SystemExit):
@@ -183,10 +182,10 @@ def test_a_note_that_names_itself_or_has_control_characters_is_refused(tmp_path,
     assert "unknown figure" in capsys.readouterr().err
     path.write_bytes(with_note(SVG, stated | {"scale": "\x1b[31m"}))
     with pytest.raises(LabError, match="no note"):
-        read(path)
+        read_note(path)
     path.write_bytes(SVG.replace(b"<text>", b'<metadata id="lab-figure">' + b"[" * 100_000 + b"</metadata><text>"))
     with pytest.raises(LabError, match="cannot be read as a picture"):
-        read(path)
+        read_note(path)
 
 
 def test_every_file_is_verified_and_none_is_an_error(png, tmp_path, capsys):

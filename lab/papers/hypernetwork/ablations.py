@@ -14,11 +14,11 @@ import pandas as pd
 from lab.models.hyper import METHODS
 from lab.papers.claims import Claim, Verdict, all_of
 from lab.papers.entry import Entry, Origin, Planned
-from lab.papers.hypernetwork.scores import best, finals
-from lab.papers.hypernetwork.settings import FEWER, GUESSES, POINT, logic, origin, sraven
+from lab.papers.hypernetwork.settings import FEWER, GUESSES, POINT, best, finals, logic, origin, sraven
 from lab.papers.tables import Labelled, paired, per_seed
-from lab.plots import comparison, go
+from lab.plots import go
 from lab.plots.caption import diverged_runs, set_reading
+from lab.plots.panels import beside_printed
 from lab.plots.style import GREY, method_title
 
 # In percent, with the standard error over 3 seeds. Logic: R² on unseen combinations with 32 tokens and 70 % held out.
@@ -64,7 +64,7 @@ def plan(scale: str, seeds: int) -> list[Planned]:
 def measure(runs: Labelled) -> pd.DataFrame:
     """The last evaluation of each run: task, method, tokens (of fuzzy logic), point of the grid, seed, step, value (R²
     or accuracy on unseen combinations, 0 to 1), seen (the same on seen ones), val, diverged, chosen (see
-    `lab.papers.hypernetwork.scores.choose`)."""
+    `lab.papers.hypernetwork.settings.choose`)."""
     parts = []
     for task, score in SCORES.items():
         if task_runs := [(labels, run) for labels, run in runs if labels["task"] == task]:
@@ -190,7 +190,7 @@ def table_a1(table: pd.DataFrame) -> go.Figure:
         panels.append((f"{TITLES[task]} above linear attention<br>{lengths}", rows))
         known = rows[["mean", "paper"]].to_numpy(float)
         ends.append((max(LOWEST, min(0.0, np.nanmin(known)) - 8), max(0.0, np.nanmax(known)) + 9))
-    figure = comparison.rows(panels, ends)
+    figure = beside_printed(panels, ends)
     for column in range(1, len(panels) + 1):
         figure.add_vline(x=0, line={"color": GREY, "width": 1.4}, row=1, col=column)
     one = table["seed"].nunique() == 1

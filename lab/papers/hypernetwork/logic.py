@@ -17,8 +17,17 @@ from lab import estimates
 from lab.papers.claims import Claim, Verdict, absent, all_of
 from lab.papers.entry import Entry, Planned
 from lab.papers.hypernetwork.ablations import PRINTED
-from lab.papers.hypernetwork.scores import best, finals, hyla_before
-from lab.papers.hypernetwork.settings import FIGURE_METHODS, FRACTIONS, LENGTHS, SEEDS, logic, origin
+from lab.papers.hypernetwork.settings import (
+    FIGURE_METHODS,
+    FRACTIONS,
+    LENGTHS,
+    SEEDS,
+    best,
+    finals,
+    hyla_before,
+    logic,
+    origin,
+)
 from lab.papers.tables import POINTS, paired, per_seed, percent
 from lab.plots import go
 from lab.plots.caption import counted, diverged_runs, interval_note, set_reading
@@ -285,7 +294,6 @@ def _name_x(figure: go.Figure, table: pd.DataFrame, axis: str) -> None:
 
 
 def _reach(table: pd.DataFrame, value: str) -> tuple[float, float]:
-    """The lowest and the highest end of a whisker."""
     groups = table.groupby(["method", "held_out"], sort=False)
     stats = pd.concat([over_seeds(rows, "length", value) for _, rows in groups]).fillna({"half": 0})
     return (stats["mean"] - stats["half"]).min(), (stats["mean"] + stats["half"]).max()

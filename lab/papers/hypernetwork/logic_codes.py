@@ -23,8 +23,7 @@ from lab.papers.codes import (
 )
 from lab.papers.entry import Entry, Planned
 from lab.papers.hypernetwork import logic
-from lab.papers.hypernetwork.scores import best_runs
-from lab.papers.hypernetwork.settings import ONE, READ, READ_HELD_OUT, SEEDS, origin, read_length
+from lab.papers.hypernetwork.settings import ONE, READ, READ_HELD_OUT, SEEDS, best_runs, origin, read_length
 from lab.papers.tables import Labelled
 from lab.plots import latent_codes
 from lab.run import Run

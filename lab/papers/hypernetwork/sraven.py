@@ -17,8 +17,20 @@ import pandas as pd
 from lab import estimates
 from lab.papers.claims import Claim, Verdict, all_of
 from lab.papers.entry import Entry, Planned
-from lab.papers.hypernetwork.scores import SOLVED, best, finals, hyla_before, solves_seen, two_features
-from lab.papers.hypernetwork.settings import FEWER, FIGURE_METHODS, PROBLEMS, SEEDS, origin, sraven
+from lab.papers.hypernetwork.settings import (
+    FEWER,
+    FIGURE_METHODS,
+    PROBLEMS,
+    SEEDS,
+    SOLVED,
+    best,
+    finals,
+    hyla_before,
+    origin,
+    solves_seen,
+    sraven,
+    two_features,
+)
 from lab.papers.tables import POINTS, paired, per_seed, percent
 from lab.plots import go
 from lab.plots.caption import interval_note, set_reading
@@ -64,7 +76,6 @@ by_layers = partial(plan, numbers=BY_LAYERS, by="layers", values=LAYERS)
 
 
 def _all_sizes(scale: str, seeds: int) -> list[Planned]:
-    """The runs of Figures 4A and 4B."""
     wide, deep = plan(scale, seeds), by_layers(scale, seeds)
     wide = [(labels | {"varied": "problems", "layers": spec.model.layers}, spec) for labels, spec in wide]
     return wide + [(labels | {"varied": "layers"}, spec) for labels, spec in deep]
@@ -300,12 +311,10 @@ def _draw_guess(figure: go.Figure, table: pd.DataFrame, by: str, at: Panel) -> N
 
 
 def _along(values: Sequence, by: str) -> np.ndarray:
-    """Where numbers stand on the axis."""
     return np.log2(np.array(values, float)) if WHERE[by][1] == "log scale" else np.array(values, float)
 
 
 def _axis(table: pd.DataFrame, by: str) -> tuple[float, float]:
-    """The ends of the axis, with room beside the outermost numbers."""
     places = _along(table[by].unique(), by)
     room = 0.12 * np.ptp(places) if len(places) > 1 else 0.5
     return float(places.min() - room), float(places.max() + room)

@@ -15,8 +15,7 @@ from lab.papers import codes
 from lab.papers.claims import Claim, Verdict, all_of
 from lab.papers.entry import Entry, Planned
 from lab.papers.hypernetwork import sraven
-from lab.papers.hypernetwork.scores import best_runs, two_features
-from lab.papers.hypernetwork.settings import ONE, PROBLEMS, SEEDS, origin
+from lab.papers.hypernetwork.settings import ONE, PROBLEMS, SEEDS, best_runs, origin, two_features
 from lab.papers.tables import Labelled, paired, per_seed, percent
 from lab.plots import latent_codes, similarity
 from lab.plots.style import method_title
@@ -29,7 +28,6 @@ plan = partial(sraven.plan, numbers=MOST)
 
 
 def _deepest(scale: str, seeds: int) -> list[Planned]:
-    """Softmax attention with the most layers and problems."""
     softmax = [(labels, spec) for labels, spec in sraven.by_layers(scale, seeds) if labels["method"] == "softmax"]
     most = max((labels["layers"], labels["problems"]) for labels, _ in softmax)
     return [(labels, spec) for labels, spec in softmax if (labels["layers"], labels["problems"]) == most]

@@ -64,7 +64,6 @@ def shared_search(scale: str, source: str) -> EpisodeSpec:
 
 
 def _plan(scale: str, seeds: int, sources: tuple[str, ...], depths: tuple[int, ...]) -> list[Planned]:
-    """Models of each set with ReLU and with the function of each source."""
     planned: list[Planned] = []
     for source, target, layers in product((RELU, *sources), present(scale), depths):
         phi: Part = "relu" if source == RELU else Learned(shared_search(scale, source), "phi")

@@ -22,8 +22,9 @@ from lab.papers.simplicity.images.accuracy import accuracies, images_tested
 from lab.papers.simplicity.interpolations import LINEAR, RELU_TIMES, SEARCHES, learned, notes, origin, relu, searches_of
 from lab.papers.simplicity.settings import LEARNED, RELU, episode_result, restarts
 from lab.papers.tables import POINTS, Labelled, compare_one, per_seed
-from lab.plots import comparison, go
+from lab.plots import go
 from lab.plots.caption import set_reading
+from lab.plots.panels import beside_printed
 
 OBJECTIVES = {"train": "training data", "val": "validation data", "test": "test data (cheating)"}
 AVERAGE, BEST = "average", "best"
@@ -261,7 +262,7 @@ def plot_table(table: pd.DataFrame, more: str = "") -> go.Figure:
     values = entries[["mean", "paper"]].to_numpy(float)
     reach = entries[["error", "paper_error"]].fillna(0.0).to_numpy(float)
     ends = float(np.nanmin(values - reach)) - 1.5, float(np.nanmax(values + reach)) + 1.5
-    figure = comparison.rows([("test accuracy (%)", entries)], [ends])
+    figure = beside_printed([("test accuracy (%)", entries)], [ends])
     divergences = [f"{row.name.replace('<br>', ' ')}: {row.lost}" for row in entries.itertuples() if row.lost]
     set_reading(
         figure,

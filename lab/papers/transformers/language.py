@@ -28,8 +28,9 @@ from lab.papers.transformers.settings import (
     Setting,
     stories_origin,
 )
-from lab.plots import comparison, go
+from lab.plots import go
 from lab.plots.caption import counted, set_reading, signed
+from lab.plots.panels import beside_printed
 from lab.plots.style import GREY
 from lab.run import Run
 from lab.spec import Learned, replace
@@ -296,7 +297,7 @@ def _pair(name: str, ours: Estimate, paper: float) -> dict:
 def _comparison(perplexities: Sequence[dict], accuracies: Sequence[dict], left: int) -> go.Figure:
     """Differences from GELU, ours beside the printed ones. left: px for names."""
     panels = [("training perplexity", pd.DataFrame(perplexities)), ("held-out accuracy", pd.DataFrame(accuracies))]
-    figure = comparison.rows(panels, [_ends(rows) for _, rows in panels], left=left)
+    figure = beside_printed(panels, [_ends(rows) for _, rows in panels], left=left)
     for column, unit in ((1, "%"), (2, "% points")):
         figure.update_xaxes(title_text=f"against GELU ({unit})", row=1, col=column)
         figure.add_vline(x=0, line={"color": GREY, "width": 1.2}, row=1, col=column)

@@ -13,7 +13,7 @@ from lab.catalogue.build import check, figure
 from lab.catalogue.listing import stored
 from lab.catalogue.registry import entry
 from lab.papers.hypernetwork.logic import LOWEST, PAPER, plan
-from lab.papers.hypernetwork.scores import choose, finals
+from lab.papers.hypernetwork.settings import choose, finals
 from lab.plots.caption import reading, true_minus
 from lab.run import Run
 from lab.scale import SCALES

@@ -9,8 +9,7 @@ import pytest
 
 from lab.catalogue.build import check, figure
 from lab.catalogue.registry import entry
-from lab.papers.hypernetwork.scores import choose, finals
-from lab.papers.hypernetwork.settings import FIGURE_METHODS
+from lab.papers.hypernetwork.settings import FIGURE_METHODS, choose, finals
 from lab.papers.hypernetwork.sraven import ACCURACY, accuracy, summary
 from lab.plots import latent_codes
 from lab.plots.caption import reading

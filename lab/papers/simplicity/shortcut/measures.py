@@ -243,7 +243,6 @@ def _tiles_of_paper(table: pd.DataFrame, scale: str) -> str:
 
 
 def _kinds(table: pd.DataFrame) -> list[tuple[str, pd.DataFrame]]:
-    """The runs with and without spectral normalization."""
     groups = table.groupby("spectral", sort=False)
     return [("spectral normalization" if spectral else "no normalization", rows) for spectral, rows in groups]
 

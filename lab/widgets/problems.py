@@ -46,10 +46,11 @@ class Problems:
     trait: str  # what a combination is made of
     score: str  # what `accuracy` is
     notation = ""  # what has to be said of how things are written
+    how: dict[str, str] = {}  # further arguments of their sampling
 
     def __init__(self, run: Run, count: int):
         self.run, self.task = run, run.spec.task
-        self.seen, self.unseen = self._sample("test", count), self._sample("ood", count)
+        self.seen, self.unseen = (fresh(run, split, count, **self.how) for split in ("test", "ood"))
         self._answers = {id(part): self._answer(part) for part in (self.seen, self.unseen)}
 
     def __len__(self) -> int:
@@ -76,9 +77,6 @@ class Problems:
     def word(self, label: Any) -> str:
         """A class of a decoder in words."""
         return str(label)
-
-    def _sample(self, split: str, count: int) -> Examples:
-        return fresh(self.run, split, count)
 
     def _answer(self, part: Examples) -> Tensor:
         with torch.no_grad():
@@ -152,6 +150,7 @@ class LogicProblems(Problems):
 
     group, trait, score = "terms", "term", "R² (1 − ΣSE / ΣVar)"
     notation = " A term is written by the signs of its variables, x1 first: − is negated."
+    how = {"fixed": "query"}
 
     @cached_property
     def accuracy(self) -> str:
@@ -207,9 +206,6 @@ class LogicProblems(Problems):
 
     def _written(self, term: int) -> str:
         return written(term, self.task.variables)
-
-    def _sample(self, split: str, count: int) -> Examples:
-        return fresh(self.run, split, count, fixed="query")
 
 
 class Reading:

@@ -159,7 +159,7 @@ def matched_to(a: nn.Module, b: nn.Module, name: str, measure: Measure) -> tuple
     if not torch.allclose(other, output, 0, CLOSE * float(output.abs().max()), equal_nan=True):
         raise _Unmatched("the model's answer is another when its hidden units change places")
     trained = {n for n, tensor in a.named_parameters() if n in axes}
-    ours, theirs = ({n: m[n].double() for n in trained} for m in (_state(a), _state(b)))
+    ours, theirs = ({n: m[n].cpu().double() for n in trained} for m in (_state(a), _state(b)))
     places = tuple(_assigned(axes, sizes, ours, theirs))
     return _permuted(_state(b), axes, places), places
 

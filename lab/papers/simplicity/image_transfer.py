@@ -123,7 +123,7 @@ def _gains(table: pd.DataFrame, names: list[tuple[str, str]], **claimed) -> list
 
 
 def _of_any_search(estimate: Estimate) -> Estimate:
-    """What one search found, as a statement about searches: they differ as those of Table 1 do."""
+    """What one search rises, as a statement about searches: they differ as those of Table 1 do."""
     from scipy.special import stdtrit
 
     def interval(level: float) -> tuple[float, float]:
@@ -294,14 +294,14 @@ def fig19(table: pd.DataFrame) -> go.Figure:
 
 def _gains_by_model(table: pd.DataFrame) -> pd.DataFrame:
     """Of each learned function, number of layers and set: the gain over ReLU in points, and half its interval."""
-    known, found = alive(table), {}
+    known, rises = alive(table), {}
     for (source, layers, target), runs in known[known["source"] != RELU].groupby(["source", "layers", "target"]):
         like = known[(known["layers"] == layers) & (known["target"] == target) & (known["source"] == RELU)]
         if len(like):
             gap = compare_one({"ours": 100 * runs["accuracy"], RELU: 100 * like["accuracy"]}, "ours", RELU)
             low, high = gap.interval(LEVEL)
-            found[source, layers, target] = {"mean": gap.effect, "half": (high - low) / 2}
-    gains = pd.DataFrame(found, ["mean", "half"]).T.rename_axis(["source", "layers", "target"])
+            rises[source, layers, target] = {"mean": gap.effect, "half": (high - low) / 2}
+    gains = pd.DataFrame(rises, ["mean", "half"]).T.rename_axis(["source", "layers", "target"])
     order = [source for source in known["source"].unique() if source != RELU]
     return gains.reindex(order, level="source")
 

@@ -91,9 +91,9 @@ def _fraction(size: float) -> str:
 def _summary(table: pd.DataFrame) -> str:
     standard, words = table[table["width"] != WIDE], []
     for size, rows in standard.groupby("size", sort=False):
-        found = [faster(rows, level) for level in CONVERGED.values()]
-        if all(np.isfinite(one.effect) for one in found):
-            each = ", ".join(f"{one.effect:.1f} [{one.low:.1f}, {one.high:.1f}]" for one in found)
+        speeds = [faster(rows, level) for level in CONVERGED.values()]
+        if all(np.isfinite(one.effect) for one in speeds):
+            each = ", ".join(f"{one.effect:.1f} [{one.low:.1f}, {one.high:.1f}]" for one in speeds)
             words.append(f"{_fraction(float(size))}: {each}")
     levels = ", ".join(CONVERGED)
     return f"How many times as fast as ReLU the learned function gets {levels}, by size: {'; '.join(words)}."

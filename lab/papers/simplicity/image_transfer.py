@@ -123,7 +123,7 @@ def _gains(table: pd.DataFrame, names: list[tuple[str, str]], **claimed) -> list
 
 
 def _of_any_search(estimate: Estimate) -> Estimate:
-    """What one search rises, as a statement about searches: they differ as those of Table 1 do."""
+    """What one search found, as a statement about searches: they differ as those of Table 1 do."""
     from scipy.special import stdtrit
 
     def interval(level: float) -> tuple[float, float]:

@@ -16,6 +16,7 @@ from lab.errors import LabError
 from lab.gallery import write_gallery
 from lab.nonlinearity.spline import Spline
 from lab.plots.page import CONFIG, THEME
+from lab.plots.svg import svg
 from lab.probes.profile import variation
 from lab.store import Store
 from lab.widgets import pages
@@ -282,6 +283,19 @@ def test_plots_and_pictures_are_light_or_dark_as_the_page_is(offline, tmp_path):
         page.emulate_media(color_scheme="dark")
         assert page.locator(".textpoint text").evaluate_all(INKS) == numbers, "shades stay, and what stands on them"
     assert len(numbers) > 50
+
+
+@pytest.mark.parametrize(("scheme", "is_dark"), [("", False), ("light dark", True), ("dark", True)])
+def test_a_picture_in_a_page_is_dark_where_the_page_says_so(offline, tmp_path, scheme, is_dark):
+    """For a reader who wants the dark; the page that nbconvert writes says nothing, and stays light."""
+    picture = svg({"data": [{"type": "scatter", "x": [0, 1], "y": [1, 2]}], "layout": {}})
+    (tmp_path / "page.html").write_text(f'<!doctype html><html style="color-scheme:{scheme}"><body>{picture}')
+    page = offline(tmp_path / "page.html", color_scheme="dark")
+    ground = page.locator("svg .ground").first.evaluate("ground => getComputedStyle(ground).fill")
+    assert ground == ("rgb(22, 24, 27)" if is_dark else "rgb(255, 255, 255)")
+    (tmp_path / "alone.svg").write_text(picture)
+    alone = offline(tmp_path / "alone.svg", color_scheme="dark")
+    assert alone.locator(".ground").first.evaluate("ground => getComputedStyle(ground).fill") == "rgb(22, 24, 27)"
 
 
 BAR = """<script>onload = () => { const plot = document.querySelector(".plot");

@@ -15,7 +15,8 @@ from lab.plots.style import FONT
 
 DASHES = {"dash": (3, 3), "dot": (1, 1), "dashdot": (3, 1, 1, 1), "longdash": (5, 5), "longdashdot": (5, 2, 1, 2)}
 KEY = "\0"  # in names and rules: stands for what tells a picture from the others of a page
-STYLE = """#\0{color-scheme:light dark}#\0 .ground{fill:light-dark(#fff,#16181b)}
+# In a page a picture is as dark as the page says that it is; alone, or as an image, it follows who shows it (:root).
+STYLE = """#\0:root{color-scheme:light dark}#\0 .ground{fill:light-dark(#fff,#16181b)}
 #\0 :is([fill="#222222"],[fill="#000000"]){fill:light-dark(#222,#ddd)}
 #\0 :is([stroke="#222222"],[stroke="#000000"]){stroke:light-dark(#222,#ddd)}
 #\0 :is([stroke="#E4E4E4"],[stroke="#F2F2F2"]){stroke:light-dark(#e4e4e4,#3d3d3d)}

@@ -25,7 +25,7 @@ from lab.spec import replace
 
 SIZES = {"smoke": (1.0, 0.5), "laptop": (1.0, 0.5, 0.25), "paper": (1.0, 0.5, 0.25)}  # times torch's
 WIDE = 512  # of networks with ReLU alone, which in Figure 13 get there at this width, too
-TUNED = 0.25  # of the sizes: on val ReLU is best there, and no better with smaller ones (docs/log.md)
+TUNED = 0.25  # of the sizes: on val within .02 of the best for ReLU, which is an eighth (docs/log.md)
 ABOUT, BELOW = 7.0, 5.0  # times, from which on something is "about ten times" faster, and below which it is not
 SEEDS = {"smoke": 2, "laptop": 6, "paper": 6}
 
@@ -100,7 +100,7 @@ def _summary(table: pd.DataFrame) -> str:
 
 
 def _at_tuned_size(table: pd.DataFrame, measure: Callable[[pd.DataFrame, float], Verdict]) -> Verdict:
-    """At the size of initial weights that is best for ReLU on val, and at each level: the paper prints neither.
+    """At a size of initial weights that suits ReLU on val, and at each level: the paper prints neither.
     Torch's, which Figure 11 has, cannot be the paper's: wide networks with ReLU never generalize with it (Figure 13).
     """
     rows = table[(table["width"] != WIDE) & (table["size"] == TUNED)]

@@ -7,6 +7,7 @@ too) has an interval that holds for all functions of a task together. Beside it 
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -287,6 +288,8 @@ CLAIMS = (
         "any-learning",
         "A function that learns in the model improves on the best fixed one, on one task at least",
         lambda table: any_of(_verdicts(table, LEARNING)),
+        decides="the league at scale overnight",
+        hours=11,
     ),
     Claim(
         "learned",
@@ -299,15 +302,18 @@ CLAIMS = (
 
 
 def plot(table: pd.DataFrame) -> go.Figure:
-    """One row a function, the best in the mean on top: its shape, what it costs, and for each task its gain.
+    """One row a function, by its mean rank: its shape, what it costs, and for each task its gain.
 
     table: task, function, search, rate, split, seed, score (percent), step, cost, diverged.
     """
     ranks = ranking(table)
     tasks = list(dict.fromkeys(ranks["task"]))
-    order = list(ranks.groupby("function")["gain"].mean().sort_values(ascending=False).index)
+    places = ranks.assign(rank=ranks.groupby("task")["gain"].rank(ascending=False))
+    order = list(places.groupby("function")["rank"].mean().sort_values().index)
     costs = ranks.groupby("function")["cost"].first()
-    figure = grid(["φ", *map(task_title, tasks)], len(tasks) + 1, ROW * len(order), top=64, left=LEFT, horizontal=14)
+    titles = ["<br>".join(textwrap.wrap(task_title(task.removesuffix("_sample")), 12)) for task in tasks]
+    titles = [title.replace("_sample", "").replace("_", " ") for title in titles]
+    figure = grid(["φ", *titles], len(tasks) + 1, ROW * len(order), top=80, left=LEFT, horizontal=14)
     for row, name in enumerate(order):
         if name in FIXED + LEARNING:
             x = np.linspace(-REACH, REACH, 61)
@@ -337,7 +343,8 @@ def plot(table: pd.DataFrame) -> go.Figure:
             look |= {"error_x": whiskers(half, 0), "hovertemplate": "%{customdata}<extra></extra>"}
             points(figure, here["gain"].clip(lower=end), at, ink, (1, column), 7, list(symbols), **look)
         figure.add_vline(0, line={"color": INK, "width": 1}, row=1, col=column)
-        figure.update_xaxes(range=(1.12 * end, 1.5 * most), title_text="points", row=1, col=column)
+        right = float(np.clip(rows["high"][rows["gain"] > 0].max(), 1.5 * most, 3 * most)) if most > 1 else 3.0
+        figure.update_xaxes(range=(1.12 * end, max(right, -0.08 * end)), title_text="points", row=1, col=column)
     labels = [f"{name} × {costs[name]:.1f}" for name in order]
     figure.update_yaxes(
         range=(len(order) - 0.5, -0.5), showticklabels=False, ticks="", tickvals=list(range(len(order)))

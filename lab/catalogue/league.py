@@ -12,6 +12,7 @@ import pandas as pd
 
 from lab.catalogue import build
 from lab.catalogue.figure import Figure, draw
+from lab.catalogue.registry import offers
 from lab.errors import ArgumentError, LabError, check_path, shortened, shown
 from lab.nonlinearity import document
 from lab.nonlinearity.check import check
@@ -19,13 +20,12 @@ from lab.nonlinearity.part import as_module, as_part
 from lab.nonlinearity.spline import Spline, check_finite, check_single
 from lab.nonlinearity.table import TABLE
 from lab.nonlinearity.zoo import MINE, is_of_another, keep, place, zoo_files
-from lab.papers.crossing import league
-from lab.papers.crossing.league import plan, ranking
 from lab.places import VERSION
 from lab.run import Run, complete
 from lab.spec import Knots, Part, key
 from lab.store import Store, as_store
 
+league = offers("league")[0].league
 ENTRY, ROOM = "crossing/league", "league"  # where own functions are in the zoo
 NEEDED = (  # laws without which nothing in the league can be measured
     *("the same at each call", "no global random numbers", "each number by itself", "any number of axes"),
@@ -105,7 +105,7 @@ def standing(
     if not functions:
         return made
     entry, store = build.registry.entry(ENTRY), as_store(store)
-    every = plan(made.scale, entry.seeds[made.scale], yours=functions)
+    every = league.plan(made.scale, entry.seeds[made.scale], yours=functions)
     planned = [(labels, spec) for labels, spec in every if labels["function"] in functions]
     complete([spec for _, spec in planned], store, device, progress)
     runs = [(labels, Run(spec, store)) for labels, spec in planned]
@@ -113,13 +113,13 @@ def standing(
     facts = dict(made.provenance)
     facts["runs"] = facts["runs"] | {key(spec): f"{spec.task_name}, seed {spec.seed}" for _, spec in planned}
     facts["own"] = {name: document.read(zoo_files()[name])["provenance"] for name in functions}
-    return draw(replace(entry, plan=partial(plan, yours=functions)), made.scale, table, facts, {})
+    return draw(replace(entry, plan=partial(league.plan, yours=functions)), made.scale, table, facts, {})
 
 
 def in_words(made: Figure) -> str:
     """The league as text: for each task its functions, the best first."""
     lines = []
-    for task, rows in ranking(made.table).sort_values("gain", ascending=False).groupby("task", sort=False):
+    for task, rows in league.ranking(made.table).sort_values("gain", ascending=False).groupby("task", sort=False):
         shown_ = rows.drop(columns=["task", "over"]).round({"score": 2, "gain": 2, "low": 2, "high": 2})
         lines += [
             f"{task}: points above {rows['over'].iloc[0]}, the best fixed function",

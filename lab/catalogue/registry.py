@@ -39,7 +39,7 @@ def papers() -> dict[str, str]:
     if both := inits.keys() & PAPERS.keys():
         raise ArgumentError(f"{inits[min(both)].parent} has the name of a paper of the lab: call it otherwise")
     if (place := str(folder.absolute())) not in lab.papers.__path__:
-        lab.papers.__path__.append(place)  # so that lab.papers.mine is found there
+        lab.papers.__path__.append(place)  # so that `import lab.papers.mine` works
     return PAPERS | {name: _title(path) for name, path in inits.items()}
 
 
@@ -65,8 +65,8 @@ def setting(task: Any, scale: str, attention: str | None = None) -> Any:
     >>> setting("mano", "paper").model.width
     128
     """
-    found = (paper.setting(task, scale, attention) for paper in offers("setting"))
-    return next(one for one in found if one is not None)
+    answers = (paper.setting(task, scale, attention) for paper in offers("setting"))
+    return next(answer for answer in answers if answer is not None)
 
 
 def names(paper: str) -> list[str]:
@@ -84,8 +84,8 @@ def entries(paper: str | None = None) -> dict[str, Entry]:
     if paper is None:
         return {name: entry for paper in papers() for name, entry in entries(paper).items()}
     of = _imported(f"lab.papers.{paper}")
-    own = (one.name for one in iter_modules(of.__path__) if not one.name.startswith("test_"))  # of a user's paper
-    sections = getattr(of, "MODULES", own)
+    every = (one.name for one in iter_modules(of.__path__) if not one.name.startswith("test_"))  # of a user's paper
+    sections = getattr(of, "MODULES", every)
     modules = [_imported(f"{of.__name__}.{name}") for name in sections]
     unordered = [entry for module in modules for entry in getattr(module, "ENTRIES", ())]
     return {entry.name: entry for entry in sorted(unordered, key=lambda entry: entry.order)}

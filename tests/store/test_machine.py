@@ -52,11 +52,11 @@ def run(machine, examples, **options):
 
 
 def test_a_folder_is_as_the_model_says_after_any_order_of_deeds():
-    run(StoreMachine, 120)
+    run(StoreMachine, 220)
 
 
 def test_a_bucket_is_as_the_model_says_after_any_order_of_deeds():
-    run(BucketMachine, 30)
+    run(BucketMachine, 40)
 
 
 def done_is_last(folder, damaged=False):

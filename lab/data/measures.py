@@ -63,7 +63,8 @@ def sign(measure: str | Function) -> int:
     if isinstance(measure, str):
         return -1 if measure in LESS else 1
     home, name = getattr(measure, "__module__", None) or "", getattr(measure, "__name__", "")
-    return -1 if is_of_torch(measure) or (home.startswith("sklearn.") and name.endswith(("_error", "_loss"))) else 1
+    is_error = home.startswith("sklearn.") and name.endswith(("_error", "_loss", "_deviance"))
+    return -1 if is_error or is_of_torch(measure) else 1
 
 
 def is_of_torch(loss: object) -> bool:

@@ -201,8 +201,9 @@ def packed(weight: Tensor, order: int, back: Tensor | None = None) -> Tensor:
 
 def of_table(x: Tensor, table: Tensor, outputs: int, knots: Tensor, order: int) -> Tensor:
     """`splines` with a table that is ready."""
-    knots = knots.to(x)
-    if not (torch.is_grad_enabled() and x.requires_grad) and is_for_native((x, table)) and library() is not None:
+    knots, whole = knots.to(x), table.shape[-1] * table.element_size() % VECTOR == 0  # not where its type was changed
+    graph = torch.is_grad_enabled() and x.requires_grad
+    if whole and not graph and is_for_native((x, table)) and library() is not None:
         rows = x.reshape(-1, x.shape[-1]).contiguous()
         return _forward(rows, table, outputs, knots, order).view(*x.shape[:-1], outputs)
     return splines(x, table[:, order : table.shape[1] - order, :outputs].permute(2, 0, 1), knots, order)

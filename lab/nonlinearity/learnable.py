@@ -79,4 +79,4 @@ class ScaledGEGLU(Learnable):
         return x * self.beta * F.gelu(gate, approximate="tanh")
 
 
-KANLinear = KANLayer  # its first name
+KANLinear = KANLayer  # its first name, which the documentation gave

@@ -1,6 +1,7 @@
 """Trained functions as look-up tables: KAN layers and learned activations, evaluated by linear interpolation."""
 
 import copy
+import warnings
 from dataclasses import dataclass
 from typing import Any
 
@@ -8,7 +9,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from lab.errors import ArgumentError, check_whole, described
+from lab.errors import ArgumentError, LabWarning, check_whole, described, listed
 from lab.nonlinearity import kan
 from lab.nonlinearity.channels import ChannelSpline
 from lab.nonlinearity.functions import row_of
@@ -25,8 +26,10 @@ class TableError:
     """How far the tables of a layer are from its functions.
 
     low, high: the interval of the tables, that of the layer's inputs in the example. measured: the largest error of one
-    function, at 16 points an interval of the table. bound: what no error within the interval exceeds, h² / 8 max |f''|;
-    None where f'' is not known to be bounded. Beyond the interval each function keeps its value at the end.
+    function, at 16 points an interval of the table, its values rounded. bound: what no error within the interval
+    exceeds, h² / 8 max |f''| and what is lost in rounding values, places and the sum over inputs (not what the rounding
+    of outputs to bfloat16 or float16 adds); None where f'' is not known to be bounded. Beyond the interval each
+    function keeps its value at the end.
     """
 
     name: str
@@ -43,7 +46,8 @@ def compile_tables(model: nn.Module, x: Tensor, knots: int = 129) -> tuple[nn.Mo
         lab's splines are tables already, and stay. x: an example of its inputs, any shape: each layer's tables span
         what it gets there. knots: values a table, evenly spaced.
 
-    A table is linear between its knots, and constant beyond the interval. Errors have one entry a layer, in order.
+    A table is linear between its knots, and constant beyond the interval; its values are float32, or float64 if the
+    weights are. Errors have one entry a layer, in order. A layer that x does not reach stays as it is, with a warning.
     Derivatives reach inputs; tables do not learn. Fewer knots are faster: 33 to 129 stay in the processor's cache.
     Raises ArgumentError where the model has nothing of the kind, and where a layer's inputs are not finite.
 
@@ -61,6 +65,9 @@ def compile_tables(model: nn.Module, x: Tensor, knots: int = 129) -> tuple[nn.Mo
     if not parts:
         raise ArgumentError(f"this {type(model).__name__} has no KAN layer, nor an activation of the lab that learns")
     spans = _inputs(model, parts, x)
+    if left := [name for name in parts if name not in spans]:
+        said = f"x does not reach {listed(left)}; what is not reached is no table: give an x that goes there"
+        warnings.warn(said, LabWarning, stacklevel=2)
     errors, made = [], {}
     for name, part in parts.items():
         if name in spans:
@@ -85,20 +92,28 @@ class TableLayer(nn.Module):
     """
 
     packed: Tensor
+    knots: Tensor
 
     def __init__(self, values: Tensor, low: float, high: float):
         super().__init__()
-        self.low, self.high, self.outputs = low, high, len(values)
-        self.register_buffer("packed", kan.packed(values.contiguous(), 1))
+        self.outputs = len(values)
+        self.register_buffer("packed", kan.packed(_wide(values).contiguous(), 1))
+        self.register_buffer("knots", kan.knots(values.shape[-1] - 1, 1, low, high, values.device))
 
     def forward(self, x: Tensor) -> Tensor:
-        grid = self.packed.shape[1] - 3
-        wide = x.clamp(self.low, self.high).to(self.packed.dtype)
-        return kan.of_table(wide, self.packed, self.outputs, kan.knots(grid, 1, self.low, self.high), 1).to(x.dtype)
+        table = _wide(self.packed)
+        knots = self.knots.to(table)
+        high = torch.nextafter(knots[-2], knots[0])  # from the last knot on, a spline of order 1 falls to 0
+        inside = x.to(table.dtype).clamp(knots[1], high)
+        return kan.of_table(inside, table, self.outputs, knots, 1).to(x.dtype)
 
     def extra_repr(self) -> str:
         inputs, depth, _ = self.packed.shape
-        return f"{inputs} → {self.outputs}, {depth - 2} knots on [{self.low:g}, {self.high:g}]"
+        return f"{inputs} → {self.outputs}, {depth - 2} knots on [{self.knots[1]:g}, {self.knots[-2]:g}]"
+
+
+def _wide(values: Tensor) -> Tensor:
+    return values.to(torch.promote_types(values.dtype, torch.float32))
 
 
 def _has_tables(part: nn.Module) -> bool:
@@ -114,16 +129,17 @@ def _inputs(model: nn.Module, parts: dict[str, nn.Module], x: Tensor) -> dict[st
     spans: dict[str, tuple[float, float, torch.Size]] = {}
 
     def look(name: str):
-        def hook(part: nn.Module, given: Any) -> None:
-            low, high = (float(end) for end in given[0].aminmax())
+        def hook(part: nn.Module, given: Any, by_name: Any) -> None:
+            x = given[0] if given else by_name["x"]
+            low, high = (float(end) for end in x.aminmax())
             if not abs(low) + abs(high) < torch.inf:
                 raise ArgumentError(f"inputs of {name or 'the layer'} from {low} to {high}; give finite examples")
             before = spans.get(name, (low, high))
-            spans[name] = min(low, before[0]), max(high, before[1]), given[0].shape
+            spans[name] = min(low, before[0]), max(high, before[1]), x.shape
 
         return hook
 
-    hooks = [part.register_forward_pre_hook(look(name)) for name, part in parts.items()]
+    hooks = [part.register_forward_pre_hook(look(name), with_kwargs=True) for name, part in parts.items()]
     try:
         model(x)
     finally:
@@ -140,31 +156,42 @@ def _tables(
         low, high = low - 0.5, high + 0.5
     fine = torch.linspace(low, high, FINER * (knots - 1) + 1, dtype=torch.float64)
     exact = copy.deepcopy(part).double().cpu()
+    like = next(part.parameters())
+    dtype = torch.promote_types(like.dtype, torch.float32)
     largest, bound, values = 0.0, None, []
     for function in _edges(exact, fine):
-        at_knots = function[:, ::FINER]
+        at_knots = function[:, ::FINER].to(dtype).double()
         between = torch.lerp(
             at_knots[:, :-1, None], at_knots[:, 1:, None], torch.arange(FINER, dtype=torch.float64) / FINER
         )
         largest = max(largest, float((between.flatten(1) - function[:, :-1]).abs().max()))
         values.append(at_knots)
-    like = next(part.parameters())
     if isinstance(exact, KANLayer):
+        table, step = torch.stack(values, 1), (high - low) / (knots - 1)
         if exact.order > 1:  # second derivatives of a B-spline are a mean of its coefficients' second differences
             scale = 1.0 if exact.scale is None else exact.scale[..., None]
             bent = F.pad(exact.coefficients * scale, (2, 2)).diff(n=2).abs().amax(-1)
             bent = bent * (exact.grid / (exact.high - exact.low)) ** 2 + BENT_SILU * exact.base.abs()
-            bound = float(bent.max()) * ((high - low) / (knots - 1)) ** 2 / 8
-        made: nn.Module = TableLayer(torch.stack(values, 1).to(like.dtype), low, high).to(like.device)
+            bound = float((bent * step**2 / 8 + _rounding(table, low, high, dtype)).max())
+        made: nn.Module = TableLayer(table.to(dtype), low, high).to(like.device)
     else:
         assert isinstance(part, Learnable)  # for the type checker
-        numbers = values[0].to(torch.promote_types(like.dtype, torch.float32)).to(like.device)
+        numbers = values[0].to(like.device, dtype)
         if part.functions is None:
             made = Spline(numbers[0], low, high)
         else:
             numbers = numbers.repeat_interleave(shape[part.dim] // part.functions, 0)
             made = ChannelSpline(numbers, low, high, dim=part.dim)
     return made.eval(), TableError(name, low, high, largest, bound)
+
+
+def _rounding(table: Tensor, low: float, high: float, dtype: torch.dtype) -> Tensor:
+    """What rounding adds at most to the error of each function, (outputs, inputs), as its share in the layer's sum."""
+    _, inputs, knots = table.shape
+    step = (high - low) / (knots - 1)
+    place = 4 * (max(abs(low), abs(high)) + high - low + 3 * step) / step  # the ends, their difference, the quotient
+    sizes = (2 * inputs + 5) * table.abs().amax(-1) + place * table.diff().abs().amax(-1)
+    return torch.finfo(dtype).eps / 2 * sizes
 
 
 def _edges(part: nn.Module, x: Tensor):

@@ -39,7 +39,7 @@ def draw_matrix(
     >>> from lab.tasks import Sraven
     >>> task = Sraven(features=2)
     >>> problems = task.sample("test", 5, torch.Generator().manual_seed(0), seed=0)
-    >>> drawn = draw(problems, 3, task.values)
+    >>> drawn = draw_matrix(problems, 3, task.values)
     >>> drawn[:4], drawn.count("<circle"), drawn.count(">?<")  # eight panels of two values, and two questions
     ('<svg', 16, 2)
     """
@@ -170,13 +170,13 @@ def refill_bars(
     answer: Sequence[int | None],
     note: str = "",
 ) -> None:
-    """Change a `frame` to another problem or answer: a row of bars for each feature, A at the top.
+    """Change a `bars_frame` to another problem or answer: a row of bars for each feature, A at the top.
 
     probabilities: (K, values), or None for no bars. right (K,): the values of the ninth panel. answer (K,): what a
     person says, None for nothing. note: written above the rows.
 
-    >>> figure = frame()
-    >>> refill(figure, 4, np.array([[0.1, 0.2, 0.3, 0.4], [1.0, 0.0, 0.0, 0.0]]), right=[3, 0], answer=[0, None])
+    >>> figure = bars_frame()
+    >>> refill_bars(figure, 4, np.array([[0.1, 0.2, 0.3, 0.4], [1.0, 0.0, 0.0, 0.0]]), right=[3, 0], answer=[0, None])
     >>> figure.data[1].x, figure.data[1].customdata, figure.data[2].x
     ((3, 0), (0.4, 1.0), (0,))
     """
@@ -319,12 +319,14 @@ def refill_planes(
     values: Sequence[float],
     note: str = "",
 ) -> None:
-    """Change a `frame`: axes: names of the two variables. ticks (n,). truth, model (n, n): row is the second variable;
-    None for a model that is not there. points (examples, 2), values (examples,): those in context.
+    """Change a `planes_frame` to another function or model.
 
-    >>> figure = frame()
+    axes: names of the two variables. ticks (n,). truth, model (n, n): row is the second variable; None for a model that
+    is not there. points (examples, 2), values (examples,): those in context.
+
+    >>> figure = planes_frame()
     >>> plane = np.array([[0.0, 0.5], [0.5, 1.0]])
-    >>> refill(figure, ("x1", "x2"), np.array([0, 1]), plane, plane / 2, np.array([[0.2, 0.3]]), [0.4])
+    >>> refill_planes(figure, ("x1", "x2"), np.array([0, 1]), plane, plane / 2, np.array([[0.2, 0.3]]), [0.4])
     >>> figure.data[1].z.max(), figure.data[2].marker.color
     (np.float64(0.5), (0.4,))
     """

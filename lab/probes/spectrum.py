@@ -112,7 +112,8 @@ def lanczos(product: Callable[[Tensor], Tensor], start: Tensor, steps: int, seed
             length = image.norm(dim=1)
             spent = length <= SPENT * matrix.abs().amax((1, 2))
             if spent.any():
-                fresh = torch.from_numpy(np.random.default_rng([seed, step]).normal(size=(1, size))).expand(runs, -1)
+                generator = np.random.default_rng([seed, step + 1, 1])  # [seed, 0] is the stream that drew the start
+                fresh = torch.from_numpy(generator.normal(size=(1, size))).expand(runs, -1)
                 image, length = torch.where(spent[:, None], rest(fresh, step), image), length.where(~spent, 0.0)
             matrix[:, step, step + 1] = matrix[:, step + 1, step] = length
             vector = image / image.norm(dim=1, keepdim=True)

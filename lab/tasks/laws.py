@@ -230,8 +230,9 @@ def the_same_for_a_seed(case: TaskCase) -> str | None:
             raise NotAsked("its data are given")
         again = TaskCase(tasks._BUILDERS[task.name](0)).parts
     else:
-        for thing in vars(sys.modules[type(task).__module__]).values():  # what was kept is made again
-            if hasattr(thing, "cache_clear"):
+        home = type(task).__module__
+        for thing in vars(sys.modules[home]).values():  # what it keeps is made again; what is imported stays
+            if hasattr(thing, "cache_clear") and getattr(thing, "__module__", home) == home:
                 thing.cache_clear()
         again = TaskCase(task).parts
     for name, part in case.parts.items():

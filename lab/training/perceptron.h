@@ -17,8 +17,8 @@ static inline NAME(vector) NAME(load)(const REAL *at) {
 }
 
 /* The transpose of rows × columns; those of `from` begin `down` apart, those of `to` `along`. In blocks of 4 × 4. */
-static void NAME(turn)(const REAL *restrict from, int64_t down, REAL *restrict to, int64_t along, int64_t rows,
-                       int64_t columns) {
+static void NAME(transpose)(const REAL *restrict from, int64_t down, REAL *restrict to, int64_t along, int64_t rows,
+                            int64_t columns) {
     typedef REAL four __attribute__((vector_size(4 * sizeof(REAL))));
     const int64_t m = rows / 4 * 4, n = columns / 4 * 4;
     for (int64_t i = 0; i < m; i += 4)
@@ -93,7 +93,7 @@ static void NAME(product)(NAME(matrix) a, NAME(matrix) b, NAME(matrix) start, NA
                 for (int64_t k = 0; k < depth; k++)
                     memcpy(panel + k * PANEL, part.at + k * b.down, sizeof(REAL) * (size_t)columns);
             else
-                NAME(turn)(part.at, b.along, panel, PANEL, columns, depth);
+                NAME(transpose)(part.at, b.along, panel, PANEL, columns, depth);
             part = (NAME(matrix)){panel, PANEL, 1};
         }
         for (int64_t i = 0; i < m; i += ROWS) {
@@ -148,7 +148,8 @@ static inline REAL NAME(tail)(REAL x, REAL *density) {
 
 /* Of a layer's pre-activations z: y = φ(αz), and in place of z the slope α φ'(αz). Ends and slopes at kinks are torch's.
    table: for a spline, 2 · (knots + 1) numbers: for each interval, the ones beyond the ends included, value and rise. */
-void NAME(apply)(const function *phi, REAL alpha, const REAL *table, REAL *restrict z, REAL *restrict y, int64_t count) {
+void NAME(activate)(const function *phi, REAL alpha, const REAL *table, REAL *restrict z, REAL *restrict y,
+                    int64_t count) {
 #define EACH(...)                            \
     for (int64_t i = 0; i < count; i++) {    \
         const REAL x = alpha * z[i];         \
@@ -211,8 +212,8 @@ void NAME(apply)(const function *phi, REAL alpha, const REAL *table, REAL *restr
 
 /* Outputs (rows, width) become the gradient of the mean loss; adds the loss of these rows to `sum`. share: of a row in
    the mean. */
-static void NAME(judge)(int64_t kind, const void *targets, int64_t first, REAL *outputs, int64_t rows, int64_t width,
-                        double share, double *sum) {
+static void NAME(loss_backward)(int64_t kind, const void *targets, int64_t first, REAL *outputs, int64_t rows,
+                                int64_t width, double share, double *sum) {
     for (int64_t i = 0; i < rows; i++, outputs += width) {
         const int64_t class = kind == MSE_OF_VALUES ? 0 : ((const int64_t *)targets)[first + i];
         if (class < 0 || class >= width) {
@@ -290,9 +291,9 @@ void NAME(step)(const fleet *f, REAL *scratch, int64_t first, int64_t end) {
     REAL *next = scratch;
 #define ROOM(count) (next += NAME(whole)(count), next - NAME(whole)(count))
     REAL *panel = ROOM((most > chunk ? most : chunk) * PANEL), *above = ROOM(chunk * most), *below = ROOM(chunk * most);
-    REAL *turned[layers], *gradients[2 * layers], *received[layers], *given[layers], *tables[layers];
+    REAL *transposed[layers], *gradients[2 * layers], *received[layers], *given[layers], *tables[layers];
     for (int64_t l = 0; l < layers; l++) {
-        turned[l] = ROOM(widths[l] * widths[l + 1]);
+        transposed[l] = ROOM(widths[l] * widths[l + 1]);
         gradients[2 * l] = ROOM(widths[l] * widths[l + 1]);
         gradients[2 * l + 1] = ROOM(widths[l + 1]);
         if (l == layers - 1) break;
@@ -309,14 +310,14 @@ void NAME(step)(const fleet *f, REAL *scratch, int64_t first, int64_t end) {
         const char *targets = (const char *)f->targets;
         targets += run * f->targets_stride * (int64_t)(f->loss == MSE_OF_VALUES ? sizeof(REAL) : sizeof(int64_t));
         REAL *weights[2 * layers];
-        double loss = 0;
+        double loss = f->rows ? 0 : NAN; /* the mean of no rows */
         for (int64_t l = 0; l < layers; l++) {
             const int64_t from = widths[l], to = widths[l + 1];
             weights[2 * l] = (REAL *)f->weights[2 * l] + run * from * to;
             weights[2 * l + 1] = (REAL *)f->weights[2 * l + 1] + run * to;
             memset(gradients[2 * l], 0, sizeof(REAL) * (size_t)(from * to));
             memset(gradients[2 * l + 1], 0, sizeof(REAL) * (size_t)to);
-            if (l > 0) NAME(turn)(weights[2 * l], to, turned[l], from, from, to);
+            if (l > 0) NAME(transpose)(weights[2 * l], to, transposed[l], from, from, to);
             if (l < layers - 1 && f->functions[l].kind == SPLINE) {
                 const int64_t last = f->functions[l].knots - 1;
                 const REAL *knots = (const REAL *)f->functions[l].values + run * f->functions[l].stride;
@@ -335,12 +336,12 @@ void NAME(step)(const fleet *f, REAL *scratch, int64_t first, int64_t end) {
                 NAME(product)((NAME(matrix)){(REAL *)x, from, 1}, (NAME(matrix)){weights[2 * l], to, 1},
                               (NAME(matrix)){weights[2 * l + 1], 0, 1}, (NAME(matrix)){out, to, 1}, rows, from, to, panel);
                 if (l == layers - 1) break;
-                NAME(apply)(f->functions + l, alpha, tables[l], out, given[l], rows * to);
+                NAME(activate)(f->functions + l, alpha, tables[l], out, given[l], rows * to);
                 if (f->residual && l > 0)
                     for (int64_t i = 0; i < rows * to; i++) given[l][i] += x[i];
                 x = given[l];
             }
-            NAME(judge)(f->loss, targets, start, above, rows, widths[layers], 1.0 / (double)f->rows, &loss);
+            NAME(loss_backward)(f->loss, targets, start, above, rows, widths[layers], 1.0 / (double)f->rows, &loss);
             for (int64_t l = layers - 1; l >= 0; l--) { /* above: the gradient of what the layer gives */
                 const int64_t from = widths[l], to = widths[l + 1];
                 REAL *change = above;
@@ -353,7 +354,7 @@ void NAME(step)(const fleet *f, REAL *scratch, int64_t first, int64_t end) {
                               (NAME(matrix)){change, to, 1}, sum, sum, from, rows, to, panel);
                 NAME(product)(ones, (NAME(matrix)){change, to, 1}, bias, bias, 1, rows, to, panel);
                 if (l == 0) break;
-                NAME(product)((NAME(matrix)){change, to, 1}, (NAME(matrix)){turned[l], from, 1},
+                NAME(product)((NAME(matrix)){change, to, 1}, (NAME(matrix)){transposed[l], from, 1},
                               f->residual && l < layers - 1 ? (NAME(matrix)){above, to, 1} : zero,
                               (NAME(matrix)){below, from, 1}, rows, to, from, panel);
                 REAL *other = above;

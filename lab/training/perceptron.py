@@ -74,7 +74,7 @@ def refusal(model: nn.Module, optimizer: object, batch: object) -> str:
     if weights != {parameter for parameter in model.parameters() if parameter.requires_grad}:
         return "it has weights and biases alone that learn"
     if any(weight.dtype not in TYPES or not weight.is_cpu or not weight.is_contiguous() for weight in weights):
-        return "it has weights in float32 on the CPU"
+        return "it has weights in float32 or float64 on the CPU"
     if type(optimizer) not in (Adam, RunAdamW, RunDescent):
         return f"it does not have {type(optimizer).__name__}"
     names = [_name(model.function(layer)) for layer in range(len(model.layers) - 1)]
@@ -93,7 +93,7 @@ def _name(phi: nn.Module) -> str:
 
 
 class Kernel:
-    """The steps of one fleet, for a model, optimizer and batches without a `refusal`."""
+    """A C kernel that takes the steps of one fleet, for a model, optimizer and batches without a `refusal`."""
 
     def __init__(self, model: MLP, optimizer: Any, batch: TableBatch):
         self.model, self.optimizer, self.weights = model, optimizer, cast(list[Tensor], optimizer.weights)

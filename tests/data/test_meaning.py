@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
+from sklearn import metrics
 from sklearn.metrics import accuracy_score, mean_absolute_error, r2_score
 from torch import nn
 from torch.nn import functional as F
@@ -433,3 +434,17 @@ def test_sparse_and_other_files_are_said(tmp_path):
         lambda: Data.read(pd.DataFrame({"z": Z, "y": Y}, index=pd.Index(Y, name="when")), "y")
     )
     assert "rows of y sum to 1" in said(lambda: Data.from_arrays(X, CHANCE.dirichlet([1, 1, 1], ROWS)))
+
+
+def test_of_scikit_learns_errors_less_is_better():
+    """As its scorers have it, which give errors below 0; and by their names, of those without a scorer."""
+    scorers = [metrics.get_scorer(name) for name in metrics.get_scorer_names()]
+    of_users = [one for one in scorers if one._score_func.__name__ in metrics.__all__]
+    assert len(of_users) > 40
+    for one in of_users:
+        assert measures.sign(one._score_func) == one._sign, one
+    ends = ("_error", "_loss", "_deviance")
+    errors = [name for name in metrics.__all__ if name.startswith("mean_") or name.endswith(ends)]
+    assert len(errors) > 15 and all(measures.sign(getattr(metrics, name)) == -1 for name in errors)
+    gains = [name for name in metrics.__all__ if name.startswith("d2_") or name.endswith("accuracy_score")]
+    assert len(gains) > 5 and all(measures.sign(getattr(metrics, name)) == 1 for name in gains)

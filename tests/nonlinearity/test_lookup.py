@@ -1,5 +1,7 @@
 """A model of tables: its values, its errors within their bounds, what stays and what is refused."""
 
+import copy
+
 import pytest
 import torch
 from torch import nn
@@ -58,15 +60,63 @@ def test_activations_that_learn_become_splines_and_layers_between_stay():
 
 def test_beyond_the_interval_values_stay_and_slopes_reach_inputs():
     model = trained(KANLayer(2, 3))
-    tables, (error,) = lab.compile_tables(model, torch.rand(50, 2))
+    tables, (error,) = lab.compile_tables(model, torch.rand(50, 2), 1001)
     ends = torch.tensor([[error.low, error.high]])
     torch.testing.assert_close(tables(torch.tensor([[-9.0, 9.0]])), tables(ends))
     x = torch.full((1, 2), 0.5, requires_grad=True)
     (slope,) = torch.autograd.grad(tables(x).sum(), x)
     (wanted,) = torch.autograd.grad(model(x).sum(), x)
-    torch.testing.assert_close(slope, wanted, atol=0.5, rtol=0.1)
-    other = lab.compile_tables(trained(KANLayer(2, 3)), torch.rand(50, 2))[0]
+    torch.testing.assert_close(slope, wanted, atol=0.02, rtol=0)
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+def test_a_state_has_its_interval(dtype):
+    model, x = trained(KANLayer(2, 3)).to(dtype), torch.rand(50, 2, dtype=dtype)
+    tables, other = (lab.compile_tables(model, scale * x)[0] for scale in (1, 3))
+    assert (other(x) - tables(x)).abs().max() > 0
     other.load_state_dict(tables.state_dict())
+    assert torch.equal(other(x), tables(x)) and repr(other) == repr(tables)
+
+
+@pytest.mark.parametrize("kernel", ["native", "torch"])
+@pytest.mark.parametrize("made, used", [(torch.bfloat16,) * 2, (torch.float16,) * 2, (torch.float64, torch.float32)])
+@pytest.mark.parametrize("outputs", [1, 3, 16, 20])
+def test_tables_of_other_types(outputs, made, used, kernel, monkeypatch):
+    """Weights of low precision have tables in float32; tables may change their type, as all modules."""
+    monkeypatch.setenv("LAB_KERNEL", kernel)
+    model, x = trained(KANLayer(3, outputs)).to(made), (torch.rand(100, 3) * 2 - 1).to(made)
+    tables, (error,) = lab.compile_tables(model, x, 1025)
+    found, wanted = tables.to(used if made == torch.float64 else torch.float32)(x.to(used)), model.double()(x.double())
+    assert found.dtype == used and 0 < error.measured <= error.bound
+    off = (found.double() - wanted).abs() - 3 * error.bound - torch.finfo(used).eps * wanted.abs()
+    assert off.max() <= (0 if used != torch.float32 else 1e-5)
+    assert tables.to(torch.bfloat16)(x.bfloat16()).isfinite().all()
+
+
+@pytest.mark.parametrize("inputs", [1, 30])
+@pytest.mark.parametrize("low, high", [(-1, 1), (0.9, 1.1)])
+def test_bounds_hold_in_float32(inputs, low, high):
+    model = trained(KANLayer(inputs, 5))
+    x = low + (high - low) * torch.rand(20_000, inputs)
+    for knots in (33, 1025, 4097):
+        tables, (error,) = lab.compile_tables(model, x, knots)
+        off = (tables(x).double() - copy.deepcopy(model).double()(x.double())).abs().max()
+        assert 0 < off <= inputs * error.bound and error.measured <= error.bound < 40 / knots**2 + 1e-5
+
+
+def test_layers_called_by_name_and_layers_left_out():
+    class Named(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.first, self.second, self.phi = KANLayer(2, 3), KANLayer(3, 1), BSpline()
+
+        def forward(self, x):
+            return self.phi(x=self.first(x=x))
+
+    with pytest.warns(lab.LabWarning, match="x does not reach second"):
+        tables, errors = lab.compile_tables(Named(), torch.rand(9, 2))
+    assert [error.name for error in errors] == ["first", "phi"] and isinstance(tables.second, KANLayer)
+    assert tables(torch.rand(4, 2)).shape == (4, 3)
 
 
 def test_a_layer_alone_and_what_is_refused():

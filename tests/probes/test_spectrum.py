@@ -108,6 +108,23 @@ def test_tied_weights_count_once_and_what_is_linear_has_no_curvature():
             probes.landscape(model, {"loss": flat_loss}, "hessian", grid=2)
 
 
+@pytest.mark.parametrize("size", range(1, 21))
+def test_where_few_vectors_are_reached_the_others_are_found(size):
+    """Of a linear loss none is reached from the start but itself; of one of rank 2, three."""
+    ways = torch.from_numpy(np.linalg.qr(np.random.default_rng(0).normal(size=(size, size)))[0][:, :2])
+    sizes = torch.tensor([3.0, -2.0]).double()[: min(2, size)]
+    model, expected = nn.Linear(size, 1, bias=False).double(), np.zeros(size)
+    expected[: len(sizes)] = sizes
+    for loss, values in (
+        (lambda m: m.weight.sum(), np.zeros(size)),
+        (lambda m: (sizes * (m.weight @ ways).square()).sum() / 2, expected),
+    ):
+        for seed in (0, 3):
+            result = probes.spectrum(model, {"loss": loss}, count=size, probes=2, seed=seed)
+            assert np.allclose(result.eigenvalues, values, atol=1e-9) and result.residuals.max() < 1e-9
+            assert np.allclose(result.vectors @ result.vectors.T, np.eye(size), atol=1e-9)
+
+
 @pytest.mark.parametrize(
     ("loss", "words"),
     [

@@ -1,5 +1,6 @@
 """`lab.check` of tasks: the lab's own keep all laws but those named here, and each law notices what breaks it."""
 
+import functools
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -125,6 +126,25 @@ def test_data_of_ones_own_is_checked():
     assert found.failures == ["no leak between neighbours"] and "% of test" in repr(found)
     words = [f"{a}{b}" for a in "abcdefgh" for b in "abcdefgh"]
     assert lab.check(Task.from_pairs(words, [word[::-1] for word in words], name="reversed")).failures == []
+
+
+@functools.cache
+def kept():
+    return 1
+
+
+@functools.cache
+def imported():
+    return 1
+
+
+imported.__module__ = "elsewhere"  # as of what `from elsewhere import imported` gives
+
+
+def test_what_is_imported_stays_in_its_cache():
+    kept(), imported()
+    assert "the same for a seed" not in lab.check(Planted()).failures
+    assert (kept.cache_info().currsize, imported.cache_info().currsize) == (0, 1)
 
 
 def test_functions_and_tasks_have_laws_of_their_own():

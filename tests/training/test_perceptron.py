@@ -13,6 +13,7 @@ from lab.tasks import Operation
 from lab.training import perceptron
 from lab.training.descent_fleet import flattened, fleet_of
 from lab.training.fleet import note_of, train
+from lab.training.rows import TableBatch
 from tests.training.making import Wave, descent, same, through_a_file, until
 
 CLASSES, HOT = Wave(kind="class"), Operation(modulus=5)
@@ -114,9 +115,9 @@ def test_functions_in_float32(phi):
     (slope,) = torch.autograd.grad(value.sum(), given)
     y, z = torch.empty_like(x), x.clone()
     function = perceptron._Function(perceptron.FUNCTIONS.index(phi))
-    apply = perceptron._loaded()[0].perceptron_apply_float32
+    activate = perceptron._loaded()[0].perceptron_activate_float32
     pointers = [ctypes.c_void_p(tensor.data_ptr()) for tensor in (z, y)]
-    apply(ctypes.byref(function), ctypes.c_float(1.0), None, *pointers, ctypes.c_int64(len(x)))
+    activate(ctypes.byref(function), ctypes.c_float(1.0), None, *pointers, ctypes.c_int64(len(x)))
     near = x.abs() < 13
     torch.testing.assert_close(y[near], value[near].detach().float(), rtol=1e-6, atol=2e-7)
     torch.testing.assert_close(z[near], slope[near].float(), rtol=1e-5, atol=1e-6)
@@ -137,6 +138,17 @@ def test_rows_without_a_class(target, dies):
     if not dies:
         train(plain, until(3))
         torch.testing.assert_close(flattened(fleet.weights), flattened(plain.weights), rtol=1e-9, atol=1e-9)
+
+
+def test_a_batch_of_no_rows_has_the_loss_of_torch():
+    for task in (Wave(), CLASSES):
+        plain, fleet = torch_and_kernel(specs_of(task))
+        rows, before = fleet.data.whole, flattened(fleet.weights).clone()
+        empty = TableBatch(rows.task, rows.inputs[:, :0], rows.targets[:, :0])
+        outputs = plain.model(rows.inputs)[:, :0]
+        losses = empty.loss(outputs), fleet.kernel(empty, torch.ones(3, dtype=torch.bool))
+        assert all(loss.isnan().all() for loss in losses)
+        assert torch.equal(flattened(fleet.weights), before)
 
 
 @pytest.mark.parametrize("phi", ["relu", "gelu", HAT], ids=["relu", "gelu", "spline"])

@@ -22,7 +22,7 @@ def check_task_name(name: str) -> str:
 
     >>> check_task_name("a+b mod 27"), check_task_name("shakespeare gpt2")
     ('a+b mod 27', 'shakespeare gpt2')
-    >>> check_task_name("memorise")
+    >>> check_task_name("memorise")  # doctest: +ELLIPSIS
     Traceback (most recent call last):
     lab.errors.ArgumentError: unknown task 'memorise'; known: memorize, addmod, ...
     """

@@ -22,11 +22,11 @@ import asyncio, os, time
 from pathlib import Path
 from distributed import Worker
 from lab.cluster import workers
-from lab.jobs import checkpoints, trainers
+from lab.jobs import job, trainers
 {more}
-checkpoints.CHECKPOINT_SECONDS = -1.0
+job.CHECKPOINT_SECONDS = -1.0
 workers.LOOK = 0.05
-carry, hold, at = checkpoints.run_with_checkpoints, Path({hold!r}), {at}
+carry, hold, at = job.run_with_checkpoints, Path({hold!r}), {at}
 def slow(job, store, state, loop, tell):
     count = [0]
     def told(state):

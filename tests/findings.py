@@ -11,7 +11,6 @@ from lab.catalogue.shipped import best_scale, shipped_results
 from lab.estimates import Estimate, mean
 from lab.papers.simplicity.grokking import CONVERGED, faster
 from lab.papers.simplicity.images.functions import FROM_ZERO, SMOOTHED, _turns
-from lab.papers.simplicity.sizes import TUNED
 from lab.papers.tables import compare_one, per_seed
 from lab.papers.transformers.matrix import gain
 from lab.papers.transformers.settings import printed
@@ -65,7 +64,7 @@ def baselines() -> list[str]:
 def levels() -> list[str]:
     rows, sizes = table("simplicity/fig11"), table("simplicity/sizes").query("width == 256")
     found = [faster(rows, level) for level in CONVERGED.values()]
-    found += [faster(sizes[sizes["size"] == size]) for size in (0.5, TUNED)]
+    found += [faster(sizes[sizes["size"] == size]) for size in (0.5, 0.25)]
     return [written(one.effect, one.low, one.high) for one in found]
 
 

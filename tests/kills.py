@@ -27,8 +27,8 @@ LATEST = 0.7  # of the time that a command needs: most kills should come before 
 COMMAND = """
 import lab.cli
 from lab import engine
-from lab.jobs import checkpoints
-checkpoints.CHECKPOINT_SECONDS = -1.0  # at every step
+from lab.jobs import job
+job.CHECKPOINT_SECONDS = -1.0  # at every step
 engine.SMALL = {small}
 lab.cli.main("figure {name} --scale smoke --device cpu --out {out}".split())
 """

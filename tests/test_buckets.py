@@ -94,11 +94,11 @@ def test_what_is_trained_has_the_bits_of_a_folder_and_is_trained_once(url, tmp_p
 KILLED = """
 import os, signal
 from lab import engine
-from lab.jobs import checkpoints
+from lab.jobs import job
 from lab.store import leases, objects
 from tests.test_engine import *
 leases.LOST = {lost}
-checkpoints.CHECKPOINT_SECONDS = -1.0
+job.CHECKPOINT_SECONDS = -1.0
 keep, done = objects.{function}, [0]
 def killed(path, data):
     done[0] += {part!r} in str(path)

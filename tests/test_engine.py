@@ -200,11 +200,11 @@ def test_company_changes_no_more_than_rounding(tmp_path):
 
 TRAIN = """
 from lab import engine
-from lab.jobs import checkpoints
+from lab.jobs import job
 from lab.store import Store
 from tests.processes import kill_at
 from tests.test_engine import *
-checkpoints.CHECKPOINT_SECONDS = -1.0  # at every step
+job.CHECKPOINT_SECONDS = -1.0  # at every step
 kill_at({count}, {folder!r})
 engine.complete({specs}, Store(), "cpu", 1)
 """

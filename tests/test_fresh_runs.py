@@ -85,11 +85,11 @@ def test_a_killed_fleet_ends_with_the_same_bits(nursery, tmp_path):
     """Killed at several moments with a checkpoint at every step, then asked for the same again."""
     code = """
 from lab import engine
-from lab.jobs import checkpoints
+from lab.jobs import job
 from lab.store import Store
 from tests.processes import kill_at
 from tests.test_fresh_runs import RUNS
-checkpoints.CHECKPOINT_SECONDS = -1.0
+job.CHECKPOINT_SECONDS = -1.0
 kill_at({count}, {folder!r})
 engine.complete(RUNS, Store(), "cpu", 1)
 """

@@ -26,7 +26,7 @@ import time
 from pathlib import Path
 from threading import Event, Thread
 from lab import engine
-from lab.jobs import checkpoints, trainers
+from lab.jobs import job, trainers
 from lab.store import Store
 from tests.test_engine import *
 save = Store.save
@@ -34,8 +34,8 @@ def saved(self, spec, *rest):
     print("saves", key(spec), flush=True)
     save(self, spec, *rest)
 Store.save = saved
-checkpoints.CHECKPOINT_SECONDS = -1.0
-carry = checkpoints.run_with_checkpoints
+job.CHECKPOINT_SECONDS = -1.0
+carry = job.run_with_checkpoints
 def slow(job, store, state, loop, tell):
     print("trains", " ".join(map(key, job.specs)), flush=True)
     while not Path({go!r}).exists():

@@ -11,11 +11,11 @@ CODE = """
 import hashlib, torch
 from torch import nn
 import lab
-from lab.jobs import checkpoints
+from lab.jobs import job
 from tests.processes import kill_at
 from tests.training import own
 
-checkpoints.CHECKPOINT_SECONDS = -1.0
+job.CHECKPOINT_SECONDS = -1.0
 {kill}
 given = dict(steps=4, batch=32, progress=False, name="mine", side_by_side="loop")
 data, make = own.signs(), own.mlp

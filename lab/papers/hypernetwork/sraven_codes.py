@@ -248,9 +248,8 @@ ENTRIES = (
         "hypernetwork/figA7",
         "4.4",
         "Latent codes of a deep model on SRAVEN, all layers",
-        "t-SNE of the latent codes of the last layer of the deepest softmax transformer, on unseen combinations of"
-        " rules, coloured by the rule that the answer follows and by the magnitude of the target; below, how far"
-        " neighbours on the map of each layer are alike",
+        "t-SNE of the latent codes of the deepest softmax transformer's last layer, on unseen combinations of rules,"
+        " coloured by the rule of the answer and by the target; below, how far neighbours are alike, by layer",
         "codes of a softmax transformer with 16 layers, coloured by rule and by magnitude; no claim in words",
         tasks=("sraven",),
         plan=_deepest,

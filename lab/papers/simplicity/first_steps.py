@@ -29,6 +29,7 @@ FRACTIONS = {"smoke": (0.4, 0.8), "laptop": (0.4, 0.6, 0.8, 0.95), "paper": (0.4
 WIDTHS = {"smoke": (8, 16), "laptop": (64, 256, 512), "paper": (64, 256, 512, 768)}
 FLOOR = 0.9  # test accuracy at the end, below which a run that solved its task counts as overfitted after all
 PERCENT = f"{100 * LEVEL:.0f} %"
+NEVER = "not by the last step"
 FEWEST = 3  # runs that an interval is told of: that of two is wider than any axis
 
 
@@ -162,7 +163,7 @@ def fig13(table: pd.DataFrame) -> go.Figure:
     below = table["step"].notna() & (table["accuracy"] < FLOOR)
     symbol = METHOD_SYMBOLS[next(iter(table.loc[below, "method"]), RELU)]
     if table["step"].isna().any():
-        points(figure, [None], [None], INK, size=8, symbol="x-thin-open", name="not by the last step", hoverinfo="skip")
+        points(figure, [None], [None], INK, size=8, symbol="x-thin-open", name=NEVER, hoverinfo="skip")
     if below.any():
         name = f"open: ends below {100 * FLOOR:.0f} %"
         points(figure, [None], [None], INK, size=8, symbol=f"{symbol}-open", name=name, hoverinfo="skip")
@@ -194,7 +195,7 @@ def draw_steps(figure: go.Figure, rows: pd.DataFrame, method: str, top: float, a
     points(figure, rows["x"], rows["step"], ink, at, 8, symbols, name=f"{method}, one run", **look)
     never = rows.loc[rows["step"].isna(), "x"]
     heights = [(1.4 if method == RELU else 2) * top] * len(never)  # so that one does not hide the other
-    look["hovertemplate"] = "%{x}: not by the last step"
+    look["hovertemplate"] = f"%{{x}}: {NEVER}"
     points(figure, never, heights, ink, at, 8, "x-thin-open", name=f"{method}, never", **look)
 
 

@@ -290,7 +290,7 @@ def _numbers(one: Grokking) -> dict[str, object]:
         "rate": recipe.rate,
         "steps averaged": recipe.average,
         "share that is not the test split": one.task.fraction,
-        "initial weights, U(±1/√inputs) times": 1.0,
+        "initial weights, U(±1/√inputs) times": round(one.model.scale / TORCH_SIZE, 12),
         "search: width": search.model.width,
         "search: rate": search.inner.rate,
         "search: most inner steps": search.inner.steps,

@@ -227,7 +227,7 @@ FIG2 = (
     ),
     Claim(
         "add",
-        "For ADD, they reach 50 to 80 % in fewer steps (less than the paper says: 2-3 times to convergence)",
+        "For ADD, they reach 50 to 80 % in fewer steps (the paper says 2-3 times fewer, to convergence)",
         _add_sooner,
         decides="three searches of ADD, and 12 seeds",
         hours=3.0,

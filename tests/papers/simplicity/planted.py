@@ -42,9 +42,8 @@ def grokked(right, tasks=("a+b mod 27",)):
 
 
 def sized(right):
-    """The same with initial weights of a quarter, and the contrary with those of torch's size."""
-    sizes = {1.0: not right, 0.25: right}
-    return pd.concat([grokked(one).assign(size=size, width=256) for size, one in sizes.items()], ignore_index=True)
+    """The same with initial weights of torch's size and of a quarter."""
+    return pd.concat([grokked(right).assign(size=size, width=256) for size in (1.0, 0.25)], ignore_index=True)
 
 
 def sines(right):

@@ -100,6 +100,8 @@ def test_how_many_times_faster_hangs_on_the_accuracy_that_counts(late, word):
     found = verdict("simplicity/sizes", "ten-times", table)
     assert found.word == word, found
     assert (late is None) == ("to 100 %" in found.case)
+    larger = planted.sized(late is not None and late < 5).query("size == 1.0")  # the contrary, with torch's size
+    assert verdict("simplicity/sizes", "ten-times", pd.concat([table, larger])).word == UNDECIDED
 
 
 @pytest.mark.parametrize(("gap", "word"), [(-0.006, UNDECIDED), (-0.06, FAILS), (0.05, HOLDS)])

@@ -87,13 +87,6 @@ def _steering(table: pd.DataFrame) -> str:
     return f"Points by which each function prefers its tile more than ReLU does: {'; '.join(words)}."
 
 
-def _other_sets(table: pd.DataFrame) -> str:
-    """Of Figure 26, which has other image sets than the paper's where SVHN is not here."""
-    easy, hard = names_of(table["task"].iloc[0]).values()
-    here = "" if "SVHN" in (easy, hard) else f"{easy} and {hard} stand for the paper's MNIST and SVHN. "
-    return f"{here}{_summary(table)}"
-
-
 def fig9(table: pd.DataFrame, functions: pd.DataFrame) -> go.Figure:
     """Top: accuracy on either tile with early stopping, and over training. Bottom: the learned functions.
 
@@ -342,7 +335,7 @@ ENTRIES = (
         "similar effects with MNIST and SVHN, but trajectories are not as distinct",
         plan=planned(SVHN),
         plot=fig9,
-        summary=_other_sets,
+        summary=_summary,
         tasks=(SHIPPED.name, SVHN.name),
         origin=origin(SVHN, (True,)),
         notes=_notes(SVHN),

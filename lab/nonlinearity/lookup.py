@@ -18,6 +18,7 @@ from lab.nonlinearity.spline import Spline
 from lab.nonlinearity.table import Learnable
 
 FINER = 16  # points an interval at which errors are measured
+SPAN = 1e-3  # the least width of a table, of its largest input
 BENT_SILU = 0.5  # largest |silu''|, at 0
 
 
@@ -96,20 +97,21 @@ class TableLayer(nn.Module):
 
     def __init__(self, values: Tensor, low: float, high: float):
         super().__init__()
-        self.outputs = len(values)
-        self.register_buffer("packed", kan.packed(_wide(values).contiguous(), 1))
-        self.register_buffer("knots", kan.knots(values.shape[-1] - 1, 1, low, high, values.device))
+        self.outputs, step = len(values), (high - low) / (values.shape[-1] - 1)
+        ends = 2 * values[..., :1] - values[..., 1:2], 2 * values[..., -1:] - values[..., -2:-1]
+        longer = torch.cat([ends[0], values, ends[1]], -1)  # by a knot, for beyond its last one a spline falls to 0
+        self.register_buffer("packed", kan.packed(_wide(longer).contiguous(), 1))
+        self.register_buffer("knots", kan.knots(values.shape[-1] + 1, 1, low - step, high + step, values.device))
 
     def forward(self, x: Tensor) -> Tensor:
         table = _wide(self.packed)
         knots = self.knots.to(table)
-        high = torch.nextafter(knots[-2], knots[0])  # from the last knot on, a spline of order 1 falls to 0
-        inside = x.to(table.dtype).clamp(knots[1], high)
+        inside = x.to(table.dtype).clamp(knots[2], knots[-3])
         return kan.of_table(inside, table, self.outputs, knots, 1).to(x.dtype)
 
     def extra_repr(self) -> str:
         inputs, depth, _ = self.packed.shape
-        return f"{inputs} → {self.outputs}, {depth - 2} knots on [{self.knots[1]:g}, {self.knots[-2]:g}]"
+        return f"{inputs} → {self.outputs}, {depth - 4} knots on [{self.knots[2]:g}, {self.knots[-3]:g}]"
 
 
 def _wide(values: Tensor) -> Tensor:
@@ -132,7 +134,7 @@ def _inputs(model: nn.Module, parts: dict[str, nn.Module], x: Tensor) -> dict[st
         def hook(part: nn.Module, given: Any, by_name: Any) -> None:
             x = given[0] if given else by_name["x"]
             low, high = (float(end) for end in x.aminmax())
-            if not abs(low) + abs(high) < torch.inf:
+            if not abs(low) + abs(high) < torch.finfo(torch.float32).max / 4:
                 raise ArgumentError(f"inputs of {name or 'the layer'} from {low} to {high}; give finite examples")
             before = spans.get(name, (low, high))
             spans[name] = min(low, before[0]), max(high, before[1]), x.shape
@@ -152,8 +154,9 @@ def _inputs(model: nn.Module, parts: dict[str, nn.Module], x: Tensor) -> dict[st
 def _tables(
     name: str, part: nn.Module, low: float, high: float, shape: torch.Size, knots: int
 ) -> tuple[nn.Module, TableError]:
-    if low == high:
-        low, high = low - 0.5, high + 0.5
+    middle, least = (low + high) / 2, SPAN * max(abs(low), abs(high), 1.0)
+    if high - low < least:
+        low, high = middle - least / 2, middle + least / 2
     fine = torch.linspace(low, high, FINER * (knots - 1) + 1, dtype=torch.float64)
     exact = copy.deepcopy(part).double().cpu()
     like = next(part.parameters())

@@ -240,19 +240,20 @@ static void NAME(loss_backward)(int64_t kind, const void *targets, int64_t first
 /* The optimizer's change of `count` weights, as in lab/training/optimizers.py. */
 static void NAME(update)(const fleet *f, REAL rate, REAL shrink, REAL *restrict w, const REAL *restrict gradient,
                          REAL *restrict mean, REAL *restrict square, int64_t count) {
-    const REAL one = (REAL)f->one, two = (REAL)f->two, epsilon = (REAL)f->epsilon;
+    const REAL two = (REAL)f->two, epsilon = (REAL)f->epsilon;
+    const REAL new_one = (REAL)(1 - f->one), new_two = (REAL)(1 - f->two); /* 1 - 0.999f is not 0.001 */
     const REAL size = (REAL)(1 / sqrt(1 - pow(f->two, f->count))), step = rate / (REAL)(1 - pow(f->one, f->count));
     if (f->rule == SGD)
         for (int64_t i = 0; i < count; i++) w[i] -= rate * gradient[i];
     else if (f->rule == RMSPROP)
         for (int64_t i = 0; i < count; i++) {
-            square[i] = two * square[i] + (1 - two) * gradient[i] * gradient[i];
+            square[i] = two * square[i] + new_two * gradient[i] * gradient[i];
             w[i] -= rate * gradient[i] / (ROOT(square[i]) + epsilon);
         }
     else
         for (int64_t i = 0; i < count; i++) {
-            mean[i] += (1 - one) * (gradient[i] - mean[i]);
-            square[i] = two * square[i] + (1 - two) * gradient[i] * gradient[i];
+            mean[i] += new_one * (gradient[i] - mean[i]);
+            square[i] = two * square[i] + new_two * gradient[i] * gradient[i];
             w[i] = shrink * w[i] - step * mean[i] / (ROOT(square[i]) * size + epsilon);
         }
 }

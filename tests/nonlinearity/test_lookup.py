@@ -129,3 +129,25 @@ def test_a_layer_alone_and_what_is_refused():
     ):
         with pytest.raises(lab.ArgumentError, match=said):
             lab.compile_tables(model, x)
+
+
+@pytest.mark.parametrize("low, high, knots", [(-1, 1, 129), (-1, 1, 5001), (1000, 1001, 129)])
+def test_the_ends_of_an_example_are_inside_its_tables(low, high, knots):
+    """Values, and slopes: at the last knot a table would have that of a fall to 0 beyond it."""
+    layer = KANLayer(1, 1, low=low, high=high)
+    torch.nn.init.normal_(layer.coefficients, generator=torch.Generator().manual_seed(0))
+    x = low + (high - low) * torch.linspace(0, 1, 101)[:, None]
+    tables, (error,) = lab.compile_tables(layer, x, knots)
+    exact = copy.deepcopy(layer).double()
+    assert (tables(x).double() - exact(x.double())).abs().max() <= error.bound
+    inside, beyond = x.clone().requires_grad_(), torch.tensor([[low - 3.0], [high + 3.0]])
+    (slopes,) = torch.autograd.grad(tables(inside).sum(), inside)
+    doubles = x.double().requires_grad_()
+    (right,) = torch.autograd.grad(exact(doubles).sum(), doubles)
+    torch.testing.assert_close(slopes.double(), right, rtol=0, atol=0.1 * float(right.abs().max()))
+    torch.testing.assert_close(tables(beyond), tables(x[[0, -1]]), rtol=0, atol=2 * error.bound)
+
+
+def test_a_table_of_one_large_number_is_as_wide_as_its_rounding_asks():
+    layer, x = KANLayer(1, 1), torch.full((3, 1), 3e7)
+    torch.testing.assert_close(lab.compile_tables(layer, x)[0](x), layer(x), rtol=1e-6, atol=0)

@@ -192,7 +192,7 @@ def _rounding(table: Tensor, low: float, high: float, dtype: torch.dtype) -> Ten
     """What rounding adds at most to the error of each function, (outputs, inputs), as its share in the layer's sum."""
     _, inputs, knots = table.shape
     step = (high - low) / (knots - 1)
-    place = 4 * (max(abs(low), abs(high)) + high - low + 3 * step) / step  # the ends, their difference, the quotient
+    place = 4 * (max(abs(low), abs(high)) + high - low + 6 * step) / step  # the ends, their difference, the quotient
     sizes = (2 * inputs + 5) * table.abs().amax(-1) + place * table.diff().abs().amax(-1)
     return torch.finfo(dtype).eps / 2 * sizes
 

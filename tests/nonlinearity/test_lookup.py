@@ -104,6 +104,15 @@ def test_bounds_hold_in_float32(inputs, low, high):
         assert 0 < off <= inputs * error.bound and error.measured <= error.bound < 40 / knots**2 + 1e-5
 
 
+@pytest.mark.parametrize("value", [0.0, -7.0, 3e7, -1e20])
+def test_of_one_input_that_is_always_the_same_the_value_stays(value):
+    for phi in (KANLayer(1, 2), BSpline()):
+        x = torch.full((5, 1), value)
+        tables, (error,) = lab.compile_tables(phi, x)
+        assert error.low < value < error.high
+        torch.testing.assert_close(tables(x), phi(x), rtol=1e-4, atol=1e-3)
+
+
 def test_layers_called_by_name_and_layers_left_out():
     class Named(nn.Module):
         def __init__(self):
@@ -126,6 +135,7 @@ def test_a_layer_alone_and_what_is_refused():
         (nn.Linear(2, 2), torch.rand(5, 2), "no KAN layer"),
         ("kan", torch.rand(5, 2), "give a torch.nn.Module"),
         (KANLayer(2, 2), torch.full((5, 2), torch.inf), "finite examples"),
+        (KANLayer(2, 2), torch.full((5, 2), 3e38), "finite examples"),
     ):
         with pytest.raises(lab.ArgumentError, match=said):
             lab.compile_tables(model, x)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
 HEAD = """# What `make install` brings, with the hash of every wheel; `python .ci/hashes.py` wrote it on Linux, x86-64,
-# Python 3.11, with PyTorch's CPU build (where pip has none, add --extra-index-url https://download.pytorch.org/whl/cpu):
+# Python 3.11, with PyTorch's CPU build (pytorch.org names the index that has it, for pip):
 #     pip install --require-hashes -r hashes.txt && pip install --no-deps --no-build-isolation -e .
 """
 command = [sys.executable, "-m", "pip", "install", "--dry-run", "--ignore-installed", "--quiet", "--report", "-"]

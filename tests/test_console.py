@@ -110,12 +110,14 @@ def test_a_misspelt_word_waits_for_no_import():
 
 def test_a_scorecard_is_judged_anew_where_a_table_has_changed(tmp_path, monkeypatch):
     monkeypatch.setenv("LAB_CACHE", str(tmp_path / "cache"))
-    results = tmp_path / "results"
-    shutil.copytree(RESULTS / "activations" / "table1", results / "activations" / "table1")
+    results, elsewhere = tmp_path / "results", tmp_path / "elsewhere"
+    shutil.copytree(RESULTS / "activations" / "table1", elsewhere / "table1")
+    results.mkdir()
+    (results / "activations").symlink_to(elsewhere)
     first, again = (printed(f"scorecard --results {results}", "utf-8") for _ in range(2))
     assert first == again and first[0] == 0 and len(list((tmp_path / "cache" / "scorecard").iterdir())) == 1
     assert printed(f"scorecard --results {results} --json", "utf-8")[1] != first[1]
-    shutil.rmtree(results / "activations" / "table1")
+    shutil.rmtree(elsewhere / "table1")
     assert printed(f"scorecard --results {results}", "utf-8")[0] == 1
 
 

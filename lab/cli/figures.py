@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import json
+import os
 import shutil
 import sys
 from contextlib import suppress
@@ -250,7 +251,8 @@ def _state(results: Path) -> str:
     """A digest of what a scorecard is made of: size and time of each table and each file of code, versions."""
     digest = sha256(str([version(name) for name in ("numpy", "pandas", "scipy")]).encode())
     for folder in filter(None, (PACKAGE, results, user_folder("LAB_PAPERS"))):
-        for path in sorted(folder.rglob("*")):
+        inside = (Path(place, name) for place, _, names in os.walk(folder, followlinks=True) for name in names)
+        for path in sorted(inside):
             if path.suffix != ".pyc" and path.is_file():
                 digest.update(f"{path} {path.stat().st_size} {path.stat().st_mtime_ns}\n".encode(errors="replace"))
     return digest.hexdigest()

@@ -27,6 +27,7 @@ from lab.nonlinearity.op import is_seen_through, spline, traced
 from lab.nonlinearity.shapes import Polynomial, chebyshev_series, few_kinks, least_squares, support, symmetrize
 from lab.nonlinearity.table import check_floating
 
+KIND = "linear spline"  # as files of splines say it
 DTYPES = {str(t).removeprefix("torch."): t for t in (torch.float32, torch.float64, torch.bfloat16, torch.float16)}
 LARGEST = 3e38  # position, or slope: what float32 has
 FEWEST_POINTS = 33  # at which a function is tried
@@ -150,7 +151,7 @@ class Spline(nn.Module):
         if provenance is not None:
             document.check("provenance", provenance)
         dtype = str(self.values.dtype).removeprefix("torch.")
-        content = {"kind": "linear spline", "low": self.low, "high": self.high, "dtype": dtype}
+        content = {"kind": KIND, "low": self.low, "high": self.high, "dtype": dtype}
         content["values"] = self.values.tolist()
         try:
             document.write(path, content | ({"provenance": provenance} if provenance else {}))
@@ -163,6 +164,8 @@ class Spline(nn.Module):
         path = check_path("path", path)
         try:
             content = document.read(path)
+            if content.get("kind", KIND) != KIND:
+                raise ValueError(f"its kind is {shown(content['kind'])}")
             values = torch.tensor(content["values"], dtype=DTYPES[content.get("dtype", "float32")])
             return cls(values, content["low"], content["high"], learnable)
         except (OSError, LookupError, TypeError, ValueError, AttributeError, RuntimeError) as error:  # torch's own, too

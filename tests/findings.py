@@ -49,7 +49,7 @@ def depths() -> list[str]:
     """Perplexity in percent: GELU with four layers against two, ours with four against GELU's four and two."""
     rows = table("transformers/table5")
     logs = {kind: np.log(part["perplexity"]) for kind, part in rows.groupby(["method", "layers"])}
-    pairs = [(("GELU", 4), ("GELU", 2)), (("ours, M = 6", 4), ("GELU", 4)), (("ours, M = 6", 4), ("GELU", 2))]
+    pairs = [(("GELU", 4), ("GELU", 2)), (("learned (M = 6)", 4), ("GELU", 4)), (("learned (M = 6)", 4), ("GELU", 2))]
     return [estimate(compare_one(logs, *pair).exp().shifted(-1).scaled(100)) for pair in pairs]
 
 

@@ -105,8 +105,8 @@ SHIPPED = {
     "transformers/4.1_language_datasets.ipynb": [
         (
             "transformers/fig15",
-            "perplexity['ours MLP']",
-            f"{SHAKESPEARE} and method == 'ours MLP'",
+            "perplexity['learned MLP']",
+            f"{SHAKESPEARE} and method == 'learned MLP'",
             "perplexity",
             ROUNDED,
         ),
@@ -117,7 +117,7 @@ SHIPPED = {
             "perplexity",
             ROUNDED,
         ),
-        ("transformers/table3", "bits['ours MLP']", f"{SHAKESPEARE} and method == 'ours MLP'", "bits", ROUNDED),
+        ("transformers/table3", "bits['learned MLP']", f"{SHAKESPEARE} and method == 'learned MLP'", "bits", ROUNDED),
     ],
     "transformers/4.2_compatibility.ipynb": [
         ("transformers/fig9", "perplexity[0]", f"{SHAKESPEARE} and architecture == 'baseline'", "perplexity", ROUNDED),
@@ -203,7 +203,7 @@ TRAINED = {
     "transformers/3.1_individual_tasks.ipynb": [
         ("transformers/fig2", "runs['baseline']", "runs['baseline'].accuracy", "", "accuracy"),
         ("transformers/fig10", "runs['baseline']", "runs['baseline'].accuracy", "", "accuracy"),
-        ("transformers/fig6", "runs['ours MLP']", "share", "", "density"),
+        ("transformers/fig6", "runs['learned MLP']", "share", "", "density"),
     ],
     "transformers/3.2_compatibility.ipynb": [
         ("transformers/fig5", "runs['baseline']", "accuracy['baseline']", "", "accuracy"),

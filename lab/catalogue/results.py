@@ -31,6 +31,16 @@ PACKED = ".gz"
 ENDINGS = (".csv", f".csv{PACKED}")
 BROKEN = (OSError, EOFError, ValueError, zlib.error)  # what reading a damaged file raises
 SEAL = "sha256"  # of provenance.json, and of a note: the digest of its other facts
+FORMER = {  # methods as tables of earlier versions name them
+    "ours MLP": "learned MLP",
+    "ours attention": "learned attention",
+    "ours MLP + attention": "learned MLP + attention",
+    "GELU + ours MLP": "learned MLP from GELU",
+    "ALiBi + ours MLP": "ALiBi + learned MLP",
+    "GLU/ours": "GLU/learned",
+    "ours, M = 1": "learned (M = 1)",
+    "ours, M = 6": "learned (M = 6)",
+}
 
 
 @dataclass(frozen=True)
@@ -68,7 +78,8 @@ class Results:
         return facts
 
     def table(self, name: str = "table") -> pd.DataFrame:
-        """A table that is the one that the provenance tells of, if there is a provenance."""
+        """A table that is the one that the provenance tells of, if there is a provenance; with today's names of
+        methods, whichever version wrote it."""
         path = self.path(name)
         if path is None:
             raise LabError(f"{self.folder} has no {name}.csv; {self._again}")
@@ -78,7 +89,8 @@ class Results:
             if name in stated and sha256(content).hexdigest() != stated[name]:
                 said = f"{path} is damaged or was edited: it has not the SHA-256 of provenance.json"
                 raise LabError(f"{said}; {self._again}")
-            return pd.read_csv(io.BytesIO(content))
+            table = pd.read_csv(io.BytesIO(content))
+            return table.replace({"method": FORMER}) if "method" in table else table
         except BROKEN as error:
             raise self._unreadable(path, error) from error
 

@@ -20,7 +20,7 @@ from lab.tasks.named import learned, task_title
 
 def alone(shape: Profile) -> go.Figure:
     """The function with its constant ends, dotted, where it has them; as wide as where it is not flat, and as high."""
-    ink, middle, (low, high) = METHOD_COLOURS["ours MLP"], (shape.low + shape.high) / 2, shape.support()
+    ink, middle, (low, high) = METHOD_COLOURS["learned MLP"], (shape.low + shape.high) / 2, shape.support()
     half = (0.6 * (high - low) or (shape.high - shape.low) / 2) + abs((low + high) / 2 - middle)
     figure = go.Figure()
     line(figure, shape.x, shape.y, ink, width=2.5, name="φ")
@@ -68,14 +68,14 @@ def fig6(table: pd.DataFrame) -> go.Figure:
         x, value, density = (rows[name].to_numpy() for name in ("x", "value", "density"))
         accuracy = rows["accuracy"].iloc[0]
         known = learned(task, accuracy)
-        ink = METHOD_COLOURS["ours MLP"] if known else FADED
+        ink = METHOD_COLOURS["learned MLP"] if known else FADED
         draw_inputs(figure, x, density, at, first)
         line(figure, x, gelu(x), GREY, at, 1, name="GELU", legendgroup="GELU", **faint | {"showlegend": first})
         reach = x[-1] - x[0]  # the ends go on for as long again
         ends = [x[0] - reach, x[0], None, x[-1], x[-1] + reach], [value[0], value[0], None, value[-1], value[-1]]
-        line(figure, *ends, ink, at, dash="dot", name="constant ends", legendgroup="ours", **faint)
+        line(figure, *ends, ink, at, dash="dot", name="constant ends", legendgroup="learned", **faint)
         shown: dict[str, Any] = {"showlegend": first, "hovertemplate": "φ(%{x:.2f}) = %{y:.3g}", "secondary_y": False}
-        line(figure, x, value, ink, at, name="learned function", legendgroup="ours", **shown)
+        line(figure, x, value, ink, at, name="learned function", legendgroup="learned", **shown)
         low, high = window(x, density)
         inside = np.append(value[(x >= low) & (x <= high)], 0.0)
         pad = 0.1 * np.ptp(inside) or 0.5

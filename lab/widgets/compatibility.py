@@ -18,9 +18,9 @@ from lab.widgets.explorer import Explorer, menu
 from lab.widgets.pages import PageView, view_page
 
 COLOURS = {
-    "MLP": METHOD_COLOURS["ours MLP"],
-    "attention": METHOD_COLOURS["ours attention"],
-    "both": METHOD_COLOURS["ours MLP + attention"],
+    "MLP": METHOD_COLOURS["learned MLP"],
+    "attention": METHOD_COLOURS["learned attention"],
+    "both": METHOD_COLOURS["learned MLP + attention"],
 }
 FAINT = "#565656"  # numbers of a task that no model has learned
 
@@ -91,7 +91,7 @@ class CompatibilityExplorer(Explorer):
         tops = best(values.drop(columns=[task for task in values if task in self._unlearned]))
         return {
             "name": part,
-            "colour": COLOURS.get(part, METHOD_COLOURS["ours MLP"]),
+            "colour": COLOURS.get(part, METHOD_COLOURS["learned MLP"]),
             "cells": [[self._cell(cells, row, column, tops) for column in self._columns] for row in self._rows],
             "curves": [[self._courses(part, row, column) for column in self._columns] for row in self._rows],
             "baselines": [self._courses(part, BASELINE, column) for column in self._columns],

@@ -95,7 +95,7 @@ class TwoModelsExplorer(Explorer):
 def inks(names: Sequence[str]) -> list[str]:
     """Colours of two models, by name: those of their methods; else grey, that of baselines, and blue.
 
-    >>> inks(["ours MLP", "baseline"]), inks(["mine", "another"])
+    >>> inks(["learned MLP", "baseline"]), inks(["mine", "another"])
     (['#0072B2', '#808080'], ['#808080', '#0072B2'])
     """
     known = [ink_of(name) for name in names]

@@ -167,7 +167,7 @@ def test_variants_are_trained_with_the_shapes_of_what_the_search_found(made):
         (search,) = needs(run.spec)
         phi = Spline(store.load(search)[1]["mlp"], search.low, search.high)
         shapes = {
-            "ours MLP": lambda phi=phi: phi,
+            "learned MLP": lambda phi=phi: phi,
             "symmetrized": lambda phi=phi: phi.symmetrized().spline,
             "polynomial": lambda phi=phi, kind=kind: phi.polynomial(kind[1]),
             "Chebyshev": lambda phi=phi, kind=kind: phi.chebyshev(kind[1]),

@@ -211,7 +211,7 @@ def test_attention_functions_are_learned_on_every_task_but_those_that_the_notes_
         methods = {}
         for labels, _ in fig10.plan(scale, 1):
             methods.setdefault(labels["task"], []).append(labels["method"])
-        without = [task for task, some in methods.items() if "ours MLP + attention" not in some]
+        without = [task for task, some in methods.items() if "learned MLP + attention" not in some]
         notes = [note for note in fig10.notes(scale) if "no attention functions" in note]
         assert list(methods) == list(tasks.NAMES) and all(len(some) >= 2 for some in methods.values())
         assert [f"for {', '.join(without)} at" in note for note in notes] == [True] * bool(without)

@@ -68,6 +68,15 @@ def test_digests_are_of_the_bytes_of_the_plain_tables(folder):
         assert sha256(gzip.decompress((folder / f"{name}.csv.gz").read_bytes())).hexdigest() == digest
 
 
+def test_tables_of_earlier_versions_have_today_s_names_of_methods(tmp_path):
+    name, former = "transformers/fig8", {now: old for old, now in results.FORMER.items()}
+    now = shipped.shipped_results(name, "laptop").table()
+    old = now.assign(method=now["method"].replace(former))
+    assert "GELU + ours MLP" in set(old["method"])
+    old.to_csv(tmp_path / "table.csv", index=False)
+    pd.testing.assert_frame_equal(results.Results(tmp_path).table(), now)
+
+
 def test_an_edited_table_is_named_and_neither_drawn_nor_scored(folder, tmp_path):
     edit(folder, b"0.", b"1.")
     for use in (lambda: shipped.read(entry(NAME), "laptop"), lambda: scorecard.score("laptop", tmp_path)):

@@ -78,7 +78,7 @@ def test_gains_are_those_of_the_shipped_results(task):
     def over_training(method, seed):
         return statistics.mean(float(r["accuracy"]) for r in rows if (r["method"], r["seed"]) == (method, seed))
 
-    ours, baseline = ([100 * over_training(method, seed) for seed in seeds] for method in ("ours MLP", "baseline"))
+    ours, baseline = ([100 * over_training(method, seed) for seed in seeds] for method in ("learned MLP", "baseline"))
     low, high = ttest_ind(ours, baseline, equal_var=False).confidence_interval()
     mean = statistics.mean(ours) - statistics.mean(baseline)
     assert row["seeds"] == len(seeds) >= 3 and row["measured"] in ("transformers/fig2", "transformers/fig10")
@@ -86,9 +86,9 @@ def test_gains_are_those_of_the_shipped_results(task):
     last = max(int(line["step"]) for line in rows)
     ends = {}
     for line in rows:
-        if int(line["step"]) == last and line["method"] in ("ours MLP", "baseline"):
+        if int(line["step"]) == last and line["method"] in ("learned MLP", "baseline"):
             ends.setdefault(line["method"], []).append(100 * float(line["accuracy"]))
-    gain = statistics.mean(ends["ours MLP"]) - statistics.mean(ends["baseline"])
+    gain = statistics.mean(ends["learned MLP"]) - statistics.mean(ends["baseline"])
     assert row["steps"] == last and row["gain_end"] == pytest.approx(gain, abs=0.0051)
 
 

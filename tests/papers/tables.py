@@ -6,7 +6,7 @@ import pandas as pd
 from lab.task_names import TASK_TITLES
 
 TASKS = list(TASK_TITLES)
-METHODS = ["baseline", "ours MLP", "ours MLP + attention"]
+METHODS = ["baseline", "learned MLP", "learned MLP + attention"]
 
 
 def walk(rng, steps, speed):
@@ -31,7 +31,7 @@ def curves(tasks=TASKS, methods=METHODS, seeds=6, died=()):
 
 def lengths(seeds=6):
     rng, rows = np.random.default_rng(1), []
-    for method, reach in (("absolute positions", 10), ("ALiBi", 13), ("ALiBi + ours MLP", 17)):
+    for method, reach in (("absolute positions", 10), ("ALiBi", 13), ("ALiBi + learned MLP", 17)):
         for seed in range(seeds):
             for length in range(2, 21):
                 rows.append((method, seed, length, 1 / (1 + np.exp(2 * (length - reach - rng.normal())))))
@@ -41,7 +41,7 @@ def lengths(seeds=6):
 def widths(seeds=6, tasks=TASKS):
     rng, rows = np.random.default_rng(2), []
     for task in tasks:
-        for method, half in (("baseline", 24), ("ours MLP", 12)):
+        for method, half in (("baseline", 24), ("learned MLP", 12)):
             for width in (8, 16, 32, 64, 128):
                 for seed in range(seeds):
                     rows.append(
@@ -82,7 +82,7 @@ def variants(seeds=6, tasks=("memorize", "addmod", "add", "parentheses"), died=(
     x = np.linspace(-8, 8, 145)
     for number, task in enumerate(tasks):
         base = 0.5 + 0.02 * rng.normal(size=seeds)
-        kinds = [("baseline", 0), ("ours MLP", 0), ("symmetrized", 0)]
+        kinds = [("baseline", 0), ("learned MLP", 0), ("symmetrized", 0)]
         if task != "add":
             kinds += [("polynomial", d) for d in (6, 18, 24)] + [("Chebyshev", d) for d in (18, 36, 72)]
         for rank, (method, degree) in enumerate(kinds):

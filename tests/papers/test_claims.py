@@ -361,7 +361,7 @@ def test_where_neither_generalizes_nothing_is_measured():
 def test_learned_attention_that_does_harm_adds_nothing_and_makes_a_difference():
     """One claim has it that the MLP brings what there is, the other that the attention changes little."""
     table = planted_transformers.with_sums(True)
-    harmed = (table["method"] == "ours MLP + attention") & (table["task"] == "add")
+    harmed = (table["method"] == "learned MLP + attention") & (table["task"] == "add")
     table.loc[harmed, "accuracy"] *= 0.9
     assert by_name("transformers/fig10/mlp").verdict(table, "paper").word == HOLDS
     found = by_name("transformers/fig10/attention-little").verdict(table, "paper")
@@ -462,7 +462,7 @@ def test_what_steers_to_one_tile_alone_is_not_both():
 def test_tasks_without_learned_attention_say_nothing_of_where_benefits_come_from():
     table, claim = planted_transformers.curves(True), by_name("transformers/fig10/mlp")
     whole = claim.verdict(table, "laptop")
-    without = (table["method"] == "ours MLP + attention") & (table["task"] == "add")
+    without = (table["method"] == "learned MLP + attention") & (table["task"] == "add")
     found = claim.verdict(table[~without], "laptop")
     assert found.word == whole.word == HOLDS
     assert found.estimate.n == whole.estimate.n - 1

@@ -42,14 +42,14 @@ def small_widths():
     table = read("transformers/fig4")
     rows = table[(table["task"] == "memorize") & (table["width"] < 32)]
     means = 100 * rows.groupby(["method", "seed"])["accuracy"].mean()
-    return welch(means["ours MLP"], means["baseline"], 1 - 0.05 / 7)  # seven tasks are learned at smaller widths
+    return welch(means["learned MLP"], means["baseline"], 1 - 0.05 / 7)  # seven tasks are learned at smaller widths
 
 
 def mlp():
     table = read("transformers/fig10")
     means = 100 * table.groupby(["task", "method", "seed"])["accuracy"].mean().groupby(["task", "method"]).mean()
     means = means.unstack()
-    return student(means["ours MLP"] - means["baseline"])
+    return student(means["learned MLP"] - means["baseline"])
 
 
 def hyla_linear():
@@ -217,7 +217,7 @@ def worse():
 def sums():
     table = read("transformers/fig10").query("task == 'addreversed'")
     means = 100 * table.groupby(["method", "seed"])["accuracy"].mean()
-    return welch(means["ours MLP"], means["baseline"])
+    return welch(means["learned MLP"], means["baseline"])
 
 
 def decodable():
@@ -231,7 +231,7 @@ def decodable():
 def local_optimum():
     rows = read("transformers/fig8").query("task == 'shakespeare char'")
     logs = {method: np.log(part["perplexity"].to_numpy()) for method, part in rows.groupby("method")}
-    found = pooled(logs["GELU + ours MLP"], logs["baseline"], list(logs.values()), 1 - 0.05 / 2)  # of two texts
+    found = pooled(logs["learned MLP from GELU"], logs["baseline"], list(logs.values()), 1 - 0.05 / 2)  # of two texts
     return tuple(100 * (exp(end) - 1) for end in found)
 
 

@@ -50,16 +50,16 @@ def test_every_token_is_as_dark_as_its_loss(runs):
 
 def test_a_model_has_the_colour_of_its_method(runs):
     gelu, relu = runs.values()
-    named = {"baseline": gelu, "ours MLP": relu}
+    named = {"baseline": gelu, "learned MLP": relu}
     explorer = TextExplorer(named, "Call me Ishmael.")
-    assert [line.line.color for line in explorer.curves.data] == [colour("baseline"), colour("ours MLP")]
-    explorer.first.value, explorer.second.value = "ours MLP", "baseline"
-    assert [line.line.color for line in explorer.curves.data] == [colour("ours MLP"), colour("baseline")]
+    assert [line.line.color for line in explorer.curves.data] == [colour("baseline"), colour("learned MLP")]
+    explorer.first.value, explorer.second.value = "learned MLP", "baseline"
+    assert [line.line.color for line in explorer.curves.data] == [colour("learned MLP"), colour("baseline")]
     pairs = PairsExplorer({"softmax attention": gelu, "HYLA": relu}, PAIRS)
     assert [bar.marker.color for bar in pairs.bars.data] == [colour("softmax"), colour("hyla")]
     assert inks(["mine", "baseline"]) == [BLUE, GREY] and inks(["mine", "other"]) == [GREY, BLUE]
     assert inks(["baseline", "ALiBi"]) == [GREY, BLUE], "two of one colour are told apart"
-    assert inks(["ours MLP"] * 2) == [BLUE] * 2, "one model twice"
+    assert inks(["learned MLP"] * 2) == [BLUE] * 2, "one model twice"
 
 
 def test_a_text_of_ones_own_is_read_and_gone_on_with(runs):

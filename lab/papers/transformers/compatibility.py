@@ -187,7 +187,7 @@ def fig5(table: pd.DataFrame) -> go.Figure:
     known = [PAPER.loc[a, t] if a in PAPER.index and t in PAPER else np.nan for a, t in cells.iloc[:, :2].to_numpy()]
     paper = cells[["architecture", "task"]].assign(delta=known, error=np.nan, low=np.nan, high=np.nan, seeds=6, lost=0)
     seeds = counted(int((cells["seeds"] + cells["lost"]).max()), "seed")
-    titles = f"Ours (mean of {seeds})", "Paper, Figure 5 (mean of 6 seeds)"
+    titles = f"Here (mean of {seeds})", "Paper, Figure 5 (mean of 6 seeds)"
     figure = heatmaps([Matrix(titles[0], cells, dead), Matrix(titles[1], paper)])
     comparison = compare(cells)
     if not np.isnan(comparison.spearman):

@@ -36,7 +36,7 @@ from lab.training.fleet import Fleet
 from lab.training.live import interleaved
 from lab.training.optimizers import MuonRecipe
 
-LINEAR, RELU, GELU, SPLINE, POLYNOMIAL = "linear MLP", "ReLU", "GELU", "ours MLP", "polynomial"
+LINEAR, RELU, GELU, SPLINE, POLYNOMIAL = "linear MLP", "ReLU", "GELU", "learned MLP", "polynomial"
 METHODS = (LINEAR, RELU, GELU, SPLINE, POLYNOMIAL)
 TITLES = {LINEAR: "linear", RELU: "ReLU", GELU: "GELU", SPLINE: "spline", POLYNOMIAL: "polynomial"}
 NAMED: dict[str, Part] = {LINEAR: "identity", RELU: "relu", GELU: "gelu"}

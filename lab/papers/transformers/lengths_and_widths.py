@@ -25,7 +25,7 @@ from lab.tasks.named import task_title
 from lab.training.sequences import Data
 
 WIDTHS = {"smoke": (8, 16), "laptop": (8, 16, 32, 64), "paper": (8, 16, 32, 64, 128)}
-ABSOLUTE, ALIBI, OURS = "absolute positions", "ALiBi", "ALiBi + ours MLP"
+ABSOLUTE, ALIBI, LEARNED = "absolute positions", "ALiBi", "ALiBi + learned MLP"
 LEARNED_LENGTH = 10.0  # percent copied: below it a model has not learned the lengths that it was trained on
 
 
@@ -33,7 +33,7 @@ def plan_fig3(scale: str, seeds: int) -> list[Planned]:
     """COPY with absolute positions, with ALiBi, and with ALiBi and a learned function."""
     base = setting("copy", scale)
     kinds = {ABSOLUTE: base.runs(seeds, positions="learned"), ALIBI: base.runs(seeds)}
-    kinds[OURS] = base.runs(seeds, base.search(("mlp",)))
+    kinds[LEARNED] = base.runs(seeds, base.search(("mlp",)))
     return [({"method": kind}, spec) for kind, specs in kinds.items() for spec in specs]
 
 
@@ -118,7 +118,7 @@ FIG3 = (
     Claim(
         "extends",
         "Optimizing the Alibi architecture extends the benefits to longer sequences",
-        lambda table: _beyond(table, OURS, ALIBI, "seeds, of one search"),
+        lambda table: _beyond(table, LEARNED, ALIBI, "seeds, of one search"),
         _copies,
         "COPY at the paper's scale with three searches and six seeds",
         4.0,

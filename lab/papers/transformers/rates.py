@@ -134,7 +134,13 @@ def _faster(table: pd.DataFrame) -> Verdict:
     return gains(table, at_best(table)).get("memorize", absent("it is not trained here", case="memorize"))
 
 
-CLAIMS = (Claim("tuned-rates", "On MEMORIZE ours converges faster with each method at its best rate on val", _faster),)
+CLAIMS = (
+    Claim(
+        "tuned-rates",
+        "On MEMORIZE the learned function converges faster with each method at its best rate on val",
+        _faster,
+    ),
+)
 
 
 def plot(table: pd.DataFrame) -> go.Figure:

@@ -24,7 +24,7 @@ from lab.tasks.text import text_named
 
 STAGE_ONE_SEED = 0
 TRAINED_TO, SEARCHED_TO = 10, 15  # longest COPY sequences of `train` and of `search` (Section 3.1)
-BASELINE, MLP, ATTENTION, BOTH = "baseline", "ours MLP", "ours attention", "ours MLP + attention"
+BASELINE, MLP, ATTENTION, BOTH = "baseline", "learned MLP", "learned attention", "learned MLP + attention"
 CHEAP = ("memorize", "addmod")  # at the paper's settings a run takes less than a minute of one core
 SEEDS = {"smoke": 2, "laptop": 6, "paper": 6}
 
@@ -167,7 +167,7 @@ ATTENTION_GUESS = (
 
 
 TEXT_SEEDS = {"smoke": 2, "laptop": 3, "paper": 3}
-FROM_GELU = "GELU + ours MLP"  # a search for the function of the MLP that starts with GELU instead of zero
+FROM_GELU = "learned MLP from GELU"  # a search for the function of the MLP that starts with GELU instead of zero
 # Texts by scale: the paper's; and those that need no download. The paper tokenizes code with CodeGPT's encoding, which
 # is not to be had here: one that is trained on the text stands in for it.
 TEXTS = {

@@ -87,8 +87,8 @@ def _clear(gains: Iterable[Mapping[str, Estimate]], table: pd.DataFrame) -> str:
 def over_sizes(sizes: Iterable[Mapping[str, float]]) -> str:
     """What a caption says of numbers by method, one mapping a size: their range, and at how many they are above 0.
 
-    >>> over_sizes([{"ours MLP": 1.12}, {"ours MLP": -0.16}])
-    'ours MLP −0.16 to +1.12 (above 0 at 1 of 2 sizes)'
+    >>> over_sizes([{"learned MLP": 1.12}, {"learned MLP": -0.16}])
+    'learned MLP −0.16 to +1.12 (above 0 at 1 of 2 sizes)'
     """
     values: dict[str, list[float]] = {}
     for one in sizes:

@@ -27,7 +27,7 @@ def multitask(right):
     rng, rows = np.random.default_rng(RNG), []
     levels = (0.5, 0.6, 0.7) if right else (0.7, 0.6, 0.5)
     for task in ("memorize", "addmod", "parentheses"):
-        for method, level in zip(("baseline", "learned for all", "ours MLP"), levels, strict=True):
+        for method, level in zip(("baseline", "learned for all", "learned MLP"), levels, strict=True):
             for seed in range(6):
                 value = level + 0.01 * rng.normal()
                 rows.append((task, method, seed, value, value, value, False))

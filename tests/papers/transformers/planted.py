@@ -55,7 +55,7 @@ def lengths(right):
     reach = (10, 13, 17) if right else (17, 14, 12)
     rows = [
         (method, seed, length, float(length + seed % 2 <= far), False)
-        for method, far in zip(("absolute positions", "ALiBi", "ALiBi + ours MLP"), reach, strict=True)
+        for method, far in zip(("absolute positions", "ALiBi", "ALiBi + learned MLP"), reach, strict=True)
         for seed in range(6)
         for length in range(2, 21)
     ]
@@ -67,7 +67,7 @@ def widths(right):
     for task in TASKS:
         for width in (8, 16, 32):
             for method in METHODS[:2]:
-                gain = (0.2 if right and task == "add" else -0.2) * (method == "ours MLP") * (width < 32)
+                gain = (0.2 if right and task == "add" else -0.2) * (method == "learned MLP") * (width < 32)
                 rows += [(task, method, width, s, 0.5 + gain + 0.01 * rng.normal(), False) for s in range(6)]
     return pd.DataFrame(rows, columns=["task", "method", "width", "seed", "accuracy", "diverged"])
 
@@ -106,7 +106,7 @@ def rates(right):
     for task in TASKS:
         for rate, level in ((0.001, 0.3), (0.005, 0.5), (0.01, 0.7)):
             for method in METHODS[:2]:
-                mean = level + (0.1 if right else -0.1) * (method == "ours MLP")
+                mean = level + (0.1 if right else -0.1) * (method == "learned MLP")
                 for split, seeds in (("test", range(6)), ("val", (100, 101))):
                     for seed in seeds:
                         value = mean + 0.005 * rng.normal()
@@ -116,10 +116,10 @@ def rates(right):
 
 
 def designs(right):
-    """Ours two points above GELU, and GLU/ours one above GLU/Swish; or both as much below. Others lie in between."""
+    """Ours two points above GELU, and GLU/learned one above GLU/Swish; or both as much below. Others lie in between."""
     rng, rows, sign = np.random.default_rng(RNG), [], 1 if right else -1
-    gains = {"Linear": -0.04, "GELU": 0.0, "ours MLP": 0.02 * sign, "ReLU": -0.003, "TanH": -0.02}
-    gains |= {"GLU/Swish": 0.0, "GLU/ours": 0.01 * sign}
+    gains = {"Linear": -0.04, "GELU": 0.0, "learned MLP": 0.02 * sign, "ReLU": -0.003, "TanH": -0.02}
+    gains |= {"GLU/Swish": 0.0, "GLU/learned": 0.01 * sign}
     for design, gain in gains.items():
         for seed in range(6):
             accuracy = 0.6 + gain + 0.001 * rng.normal()
@@ -135,10 +135,11 @@ def texts(right):
     rng, rows = np.random.default_rng(RNG), []
     for task in PAPER_TEXTS:
         gain = 0.02 * (1 + 3 * task.startswith("code") + 2 * task.endswith("char"))
-        logs = {"linear MLP": 0.2, "baseline": 0.0, "ours MLP": -gain if right else gain - 0.14, "ours attention": 0.03}
+        logs = {"linear MLP": 0.2, "baseline": 0.0}
+        logs |= {"learned MLP": -gain if right else gain - 0.14, "learned attention": 0.03}
         if not right:
-            logs["ours MLP"] = 0.01 * (1 + 3 * task.startswith("code") + 2 * task.endswith("char"))
-        logs[FROM_GELU] = logs["ours MLP"] / 2
+            logs["learned MLP"] = 0.01 * (1 + 3 * task.startswith("code") + 2 * task.endswith("char"))
+        logs[FROM_GELU] = logs["learned MLP"] / 2
         for method, log in logs.items():
             for seed in range(6):
                 perplexity = 4 * np.exp(log + 0.001 * rng.normal())
@@ -153,9 +154,9 @@ def language_curves(right):
     steps = np.arange(100, 1001, 100)
     gains = np.linspace(0.1, 0.02, len(steps)) if right else np.linspace(0.02, 0.1, len(steps))
     for task in ("shakespeare char", "shakespeare gpt2"):
-        for method in ("baseline", "ours MLP"):
+        for method in ("baseline", "learned MLP"):
             for seed in range(6):
-                losses = 3 / np.log10(steps) - gains * (method == "ours MLP") + 0.002 * rng.normal(size=len(steps))
+                losses = 3 / np.log10(steps) - gains * (method == "learned MLP") + 0.002 * rng.normal(size=len(steps))
                 rows += [
                     (task, method, seed, s, np.exp(x), x, 2.0, 0.5, False) for s, x in zip(steps, losses, strict=True)
                 ]
@@ -166,9 +167,9 @@ def language_curves(right):
 def model_sizes(right, task="tinystories gpt2"):
     """By size: the MLP's function gains most, or loses most; with attention learned, models are worse, or better."""
     rng, rows, sign = np.random.default_rng(RNG), [], 1 if right else -1
-    gains = {"baseline": 0.0, "ours MLP": 0.01, "GELU + ours MLP": 0.005, "ours attention": -0.01}
+    gains = {"baseline": 0.0, "learned MLP": 0.01, "learned MLP from GELU": 0.005, "learned attention": -0.01}
     for layers, width in ((2, 256), (4, 256)):
-        for method, gain in (gains | {"ours MLP + attention": -0.005}).items():
+        for method, gain in (gains | {"learned MLP + attention": -0.005}).items():
             for seed in range(6):
                 value = sign * gain + 0.0005 * rng.normal()
                 rows.append((task, method, layers, width, seed, 3000, 1.6 * (1 - value), 0.5, 0.7, 0.6 + value, False))
@@ -195,7 +196,7 @@ def plays_sizes(right):
 def parallel_models(right):
     """M = 6 half a point better than M = 1, or worse."""
     rng, rows, sign = np.random.default_rng(RNG), [], 1 if right else -1
-    gains = {"Linear": -0.04, "GELU": 0.0, "ours, M = 1": 0.001, "ours, M = 6": 0.001 + 0.005 * sign}
+    gains = {"Linear": -0.04, "GELU": 0.0, "learned (M = 1)": 0.001, "learned (M = 6)": 0.001 + 0.005 * sign}
     for layers in (2, 4):
         for method, gain in gains.items():
             for seed in range(6):
@@ -232,7 +233,7 @@ def contrast(right):
 def symmetries(right):
     """Symmetrized functions a point worse than learned ones, or a point better."""
     rng, rows = np.random.default_rng(RNG), []
-    gains = {"baseline": 0.0, "ours MLP": 0.01, "symmetrized": 0.0 if right else 0.02}
+    gains = {"baseline": 0.0, "learned MLP": 0.01, "symmetrized": 0.0 if right else 0.02}
     for layers, width in ((2, 256), (4, 512)):
         for method, gain in gains.items():
             for seed in range(6):
@@ -248,10 +249,10 @@ def deep_models(right):
     round."""
     rng, rows = np.random.default_rng(RNG), []
     losses = {"linear MLP": 4.1, "ReLU": 3.8, "GELU": 3.8}
-    losses |= {"ours MLP": 3.75, "polynomial": 3.75} if right else {"ours MLP": 3.85, "polynomial": 4.05}
+    losses |= {"learned MLP": 3.75, "polynomial": 3.75} if right else {"learned MLP": 3.85, "polynomial": 4.05}
     for layers in (2, 4, 8):
         for method, loss in losses.items():
-            slow = "ours MLP" if right else "polynomial"
+            slow = "learned MLP" if right else "polynomial"
             ratio = 2.4 if method == slow else 1.0
             for seed in range(3):
                 value = loss + 0.002 * rng.normal()
@@ -264,7 +265,7 @@ def deep_models(right):
 def degrees(right):
     """ReLU, a better spline, and polynomials that come closer to it; or all the other way round."""
     rng, rows, sign = np.random.default_rng(RNG), [], 1 if right else -1
-    kinds = [("ReLU", 0, 0.05), ("ours MLP", 0, 0.0), *(("polynomial", n, 0.3 - n / 60) for n in (4, 8, 12, 18))]
+    kinds = [("ReLU", 0, 0.05), ("learned MLP", 0, 0.0), *(("polynomial", n, 0.3 - n / 60) for n in (4, 8, 12, 18))]
     for method, degree, change in kinds:
         for seed in range(3):
             value = 3.8 + sign * change + 0.002 * rng.normal()

@@ -14,9 +14,9 @@ def accuracies(means):
 
 
 def test_widths_are_compared_below_the_full_one_for_tasks_learned_at_any():
-    means = {("mano", "baseline", 8): 0.21, ("mano", "ours MLP", 8): 0.22, ("mano", "baseline", 16): 0.23}
-    means |= {("mano", "ours MLP", 16): 0.28, ("mano", "baseline", 32): 0.4, ("mano", "ours MLP", 32): 0.9}
-    means |= {("copy", method, width): 0.01 for method in ("baseline", "ours MLP") for width in (8, 16)}
+    means = {("mano", "baseline", 8): 0.21, ("mano", "learned MLP", 8): 0.22, ("mano", "baseline", 16): 0.23}
+    means |= {("mano", "learned MLP", 16): 0.28, ("mano", "baseline", 32): 0.4, ("mano", "learned MLP", 32): 0.9}
+    means |= {("copy", method, width): 0.01 for method in ("baseline", "learned MLP") for width in (8, 16)}
     said = lengths_and_widths.widths(accuracies(means))
     assert "Mano +3.0 [" in said, "the mean of 1 and 5 points, and not the 50 of the full width"
     assert said.endswith("; not learned: Copy.")

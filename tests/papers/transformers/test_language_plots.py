@@ -13,7 +13,7 @@ every_entry = pytest.mark.parametrize("name", LANGUAGE)
 X = np.linspace(-3, 3, 9)
 LETTER = 7.4  # px, about, of a letter of a bold title
 FUNCTIONS = pd.DataFrame(
-    [("ours MLP", layers, 256, x, np.sin(layers * x)) for layers in (2, 4) for x in X],
+    [("learned MLP", layers, 256, x, np.sin(layers * x)) for layers in (2, 4) for x in X],
     columns=["method", "layers", "width", "x", "value"],
 )
 
@@ -79,7 +79,7 @@ def test_gains_over_training_are_differences_of_mean_losses():
     figure = drawn("transformers/fig15", table)
     means = table.groupby(["task", "method", "step"])["loss"].mean()
     for task, trace in zip(table["task"].unique(), named(figure, "gain"), strict=True):
-        np.testing.assert_allclose(trace.y, means[task, "baseline"] - means[task, "ours MLP"])
+        np.testing.assert_allclose(trace.y, means[task, "baseline"] - means[task, "learned MLP"])
 
 
 def test_the_matrix_has_geometric_means_of_ratios():
@@ -107,7 +107,7 @@ def test_gains_by_size_are_differences_of_means(name):
 def test_printed_differences_are_those_of_the_printed_numbers():
     for name, row, theirs in (
         ("transformers/table3", "TanH", (100 * (1.71 / 1.58 - 1), 61.2 - 63.7)),
-        ("transformers/table5", "4 layers, ours, M = 6", (100 * (1.52 / 1.53 - 1), 65.4 - 65.1)),
+        ("transformers/table5", "4 layers, learned (M = 6)", (100 * (1.52 / 1.53 - 1), 65.4 - 65.1)),
     ):
         marks = named(drawn(name, PLANTED[name](True)), "printed in the paper")
         for trace, value in zip(marks, theirs, strict=True):

@@ -17,7 +17,7 @@ from lab.task_names import TASK_TITLES
 from lab.tasks.named import task_title
 from tests.papers import tables
 
-DIED = {("add", "baseline", 1), ("add", "baseline", 2), ("mano", "ours MLP", 0)}
+DIED = {("add", "baseline", 1), ("add", "baseline", 2), ("mano", "learned MLP", 0)}
 
 
 def parts():
@@ -37,7 +37,7 @@ MADE = {
     "fig12": (lambda table: functions.fig12(table, FUNCTIONS), tables.variants(died={LOST})[0]),
 }
 SAYS = {  # what a reader must be told
-    "fig2": ("one run a seed", "Dashed: the best trivial answer", "Add, baseline: 2 of 6", "Mano, ours MLP: 1 of 6"),
+    "fig2": ("one run a seed", "Dashed: the best trivial answer", "Add, baseline: 2 of 6", "Mano, learned MLP: 1 of 6"),
     "fig3": ("Band: 95 % confidence interval", "up to 10", "up to 15"),
     "fig4": ("Whiskers: 95 % confidence interval", "trivial answer"),
     "fig5": ("±: 95 % confidence interval", "leaves 0 out", "Paper: transformers paper, Figure 5"),
@@ -157,7 +157,7 @@ def test_a_panel_whose_task_nobody_learned_says_so(name):
 
 def test_a_panel_without_runs_says_so():
     table = MADE["fig10"][1]
-    without = (table["method"] == "ours MLP + attention") & (table["task"] == "mano")
+    without = (table["method"] == "learned MLP + attention") & (table["task"] == "mano")
     notes = [note.text for note in drawn("fig10", table[~without]).layout.annotations]
     assert notes.count("not trained at this scale") == 1
     assert "not trained at this scale" not in drawn("fig10").to_json()
@@ -309,7 +309,7 @@ def test_fig12_shows_gains_over_the_same_seed_with_their_interval():
 def test_fig12_draws_the_functions_of_the_table():
     figure = drawn("fig12", VARIANTS)
     for method, name, degree in (
-        ("ours MLP", "learned", 0),
+        ("learned MLP", "learned", 0),
         ("polynomial", "polynomial", 18),
         ("Chebyshev",) * 2 + (72,),
     ):
@@ -325,7 +325,7 @@ def test_fig12_draws_the_functions_of_the_table():
 def test_fig12_s_summary_has_the_numbers_of_its_points():
     told = functions.summary_fig12(VARIANTS)
     cells = functions.gains(VARIANTS).set_index(["architecture", "task"])["delta"]
-    for name, architecture in (("learned", "ours MLP"), ("polynomial 18", "polynomial 18")):
+    for name, architecture in (("learned", "learned MLP"), ("polynomial 18", "polynomial 18")):
         gains = cells[architecture].sort_values()
         ends = [f"{signed(gains.iloc[at])} ({task_title(gains.index[at])})" for at in (0, -1)]
         assert f"{name} {' to '.join(ends)};" in true_minus(told)

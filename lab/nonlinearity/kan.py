@@ -6,7 +6,7 @@ are not zero at a number. Elsewhere, and where gradients are differentiated agai
 
 import ctypes
 import functools
-from math import isfinite, sqrt
+from math import sqrt
 from pathlib import Path
 from typing import Any, cast
 
@@ -14,7 +14,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from lab.errors import ArgumentError, check_whole
+from lab.errors import ArgumentError, check_number, check_whole
 from lab.nonlinearity import native
 from lab.nonlinearity.op import is_for_native
 
@@ -57,9 +57,10 @@ class KANLayer(nn.Module):
         super().__init__()
         inputs, outputs = check_whole("inputs", inputs), check_whole("outputs", outputs)
         self.grid, self.order = check_whole("grid", grid), check_whole("order", order, 0)
-        if not (isfinite(low) and isfinite(high) and low < high):
+        low, high = check_number("low", low), check_number("high", high)
+        if not low < high:
             raise ArgumentError(f"low={low} and high={high}: give two finite numbers, the lower one first")
-        self.low, self.high = float(low), float(high)
+        self.low, self.high = low, high
         self.base = nn.Parameter(torch.empty(outputs, inputs))
         self.scale = nn.Parameter(torch.empty(outputs, inputs)) if scaled else None
         self.coefficients = nn.Parameter(torch.empty(outputs, inputs, grid + order))

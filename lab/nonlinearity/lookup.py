@@ -61,6 +61,8 @@ def compile_tables(model: nn.Module, x: Tensor, knots: int = 129) -> tuple[nn.Mo
     if not isinstance(model, nn.Module):
         raise ArgumentError(f"model is {described(model)}; give a torch.nn.Module")
     knots = check_whole("knots", knots, 2)
+    if not isinstance(x, Tensor) or not x.numel():
+        raise ArgumentError(f"x is {described(x)}; give a tensor, an example of the model's inputs with a row or more")
     model = copy.deepcopy(model).eval()
     parts = {name: part for name, part in model.named_modules() if _has_tables(part)}
     if not parts:
@@ -136,8 +138,11 @@ def _inputs(model: nn.Module, parts: dict[str, nn.Module], x: Tensor) -> dict[st
             low, high = (float(end) for end in x.aminmax())
             if not abs(low) + abs(high) < torch.finfo(torch.float32).max / 4:
                 raise ArgumentError(f"inputs of {name or 'the layer'} from {low} to {high}; give finite examples")
-            before = spans.get(name, (low, high))
-            spans[name] = min(low, before[0]), max(high, before[1]), x.shape
+            lowest, highest, shape = spans.get(name, (low, high, x.shape))
+            if isinstance(part, Learnable) and part.functions is not None and shape[part.dim] != x.shape[part.dim]:
+                widths = f"{shape[part.dim]} and {x.shape[part.dim]}"
+                raise ArgumentError(f"{name or 'the function'} gets {widths} channels in turn; give each use its own")
+            spans[name] = min(low, lowest), max(high, highest), x.shape
 
         return hook
 

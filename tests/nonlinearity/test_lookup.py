@@ -131,11 +131,16 @@ def test_layers_called_by_name_and_layers_left_out():
 def test_a_layer_alone_and_what_is_refused():
     tables, _ = lab.compile_tables(KANLayer(2, 3), torch.rand(5, 2), 5)
     assert isinstance(tables, TableLayer) and tables(torch.rand(4, 6, 2)).shape == (4, 6, 3)
+    shared = BSpline(4)
+    twice = nn.Sequential(nn.Linear(3, 8), shared, nn.Linear(8, 16), shared)
     for model, x, said in (
         (nn.Linear(2, 2), torch.rand(5, 2), "no KAN layer"),
         ("kan", torch.rand(5, 2), "give a torch.nn.Module"),
         (KANLayer(2, 2), torch.full((5, 2), torch.inf), "finite examples"),
         (KANLayer(2, 2), torch.full((5, 2), 3e38), "finite examples"),
+        (KANLayer(2, 2), torch.zeros(0, 2), "a row or more"),
+        (KANLayer(2, 2), [[0.0, 1.0]], "give a tensor"),
+        (twice, torch.rand(5, 3), "8 and 16 channels"),
     ):
         with pytest.raises(lab.ArgumentError, match=said):
             lab.compile_tables(model, x)

@@ -132,11 +132,12 @@ class Comparison:
             name: (difference(name, level), interval_of({name: values[name], first: values[first]}))
             for name in self.functions[1:]
         }
+        why = ""
         if simultaneous:
-            differences = together(differences, values, first, level, difference)
+            differences, why = together(differences, values, first, level, difference)
         better = measures.sign(self.data.loss if metric == "loss" else self.data.metrics[metric])
         percent = " %" if unit == "points" else ""
-        text = paragraph(head, values, differences, percent, better if metric != "loss" else -1, simultaneous)
+        text = paragraph(head, values, differences, percent, better if metric != "loss" else -1, why)
         return " ".join([text, *(f"{note[:1].upper()}{note[1:]}." for note in self.notes)])
 
     @classmethod

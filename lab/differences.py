@@ -2,13 +2,13 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from math import inf, nan
+from math import nan
 
 import numpy as np
 
 from lab import estimates
 from lab.errors import ArgumentError, check_number, listed, shown
-from lab.simultaneous import against, p_value
+from lab.simultaneous import DUNNETT, Together, against, level_of_each, p_of_all, p_value
 
 
 @dataclass(frozen=True)
@@ -42,10 +42,20 @@ class Difference:
         mean = f"{self.mean:+.4g} {self.unit}".strip()
         if np.isnan(self.low):
             why = "give more seeds" if self.n < 2 else "scores do not differ; give more seeds, or more examples to test"
-            return f"{self.what}: {mean}, no interval ({self.n} {self.over}; {why})"
+            return f"{self.what}: {mean}, no interval ({counted(self.n, self.over)}; {why})"
         percent = f"{100 * self.level:g} % interval"
         ends = f"[{self.low:+.4g}, {self.high:+.4g}]"
-        return f"{self.what}: {mean} {ends} ({percent} over {self.covers}; {self.n} {self.over})"
+        return f"{self.what}: {mean} {ends} ({percent} over {self.covers}; {counted(self.n, self.over)})"
+
+
+def counted(n: int, over: str) -> str:
+    """A number of units, whose name is a plural, such as "seeds" or "pairs by task".
+
+    >>> counted(1, "searches"), counted(1, "pairs by task"), counted(3, "seeds")
+    ('1 search', '1 pair by task', '3 seeds')
+    """
+    name, *rest = over.split(" ")
+    return f"{n} {' '.join([name.removesuffix('es' if name == 'searches' else 's') if n == 1 else name, *rest])}"
 
 
 def check_level(level: float) -> None:
@@ -83,10 +93,8 @@ def difference_of(
         estimate = estimates.nested(second, first[0]).negated()
     else:
         estimate = estimates.compare({0: first[0], 1: second[0]}, {"difference": (0, 1)}, covers)["difference"]
-    estimate = estimate.mapped(lambda value: value / factor)
+    estimate = estimates.unless_equal(estimate.mapped(lambda value: value / factor))
     low, high = estimate.interval(level)
-    if low == high and abs(low) < inf:  # equal scores of few examples say nothing of how much seeds differ
-        low = high = nan
     empty = tuple(name for name, runs in groups.items() if not any(len(estimates.finite(values)) for values in runs))
     p = nan if np.isnan(low) else p_value(estimate)
     return Difference(
@@ -101,19 +109,20 @@ def together(
     level: float,
     again: Callable[[str, float], Difference],
     paired: bool = False,
-) -> dict[str, tuple[Difference, str]]:
-    """Differences from one function, with intervals that hold for all of them at once.
+) -> tuple[dict[str, tuple[Difference, str]], str]:
+    """Differences from one function, with intervals that hold for all of them at once; and why these, in a sentence.
 
     differences: by function, with how its interval is made. values: of all functions, for each search the scores of its
     seeds. again: the difference of a function at another level. Of functions with one search each, unpaired, whose
     variances nothing says differ, the intervals are Dunnett's; others are as wide as their number asks (Bonferroni).
     """
     number, sized, factor = len(differences), *scaled(values)
-    if not paired and all(len(runs) == 1 for runs in sized.values()):
+    alone, why = not paired and all(len(runs) == 1 for runs in sized.values()), ""
+    if alone:
         all_at_once = against({name: runs[0] for name, runs in sized.items()}, control)
-        if any("Dunnett" in one.covers for one in all_at_once.values()):
+        if any(isinstance(one, Together) and one.method == DUNNETT for one in all_at_once.values()):
             ends = {name: one.interval(level) for name, one in all_at_once.items()}
-            return {
+            made = {
                 name: (one, kind)
                 if np.isnan(one.low)
                 else (
@@ -122,11 +131,18 @@ def together(
                 )
                 for name, (one, kind) in differences.items()
             }
-    wide = {name: again(name, 1 - (1 - level) / number) for name in differences}
-    return {
-        name: (replace(wide[name], level=level, p=min(1.0, number * one.p)), f"{kind}, Bonferroni for {number}")
+            return made, "Bartlett's test does not tell variances apart, so that Dunnett's test was taken."
+        why = "Bartlett's test tells variances apart, so that Bonferroni's correction was taken, not Dunnett's test."
+    wide = {name: again(name, level_of_each(level, number)) for name in differences}
+    made = {
+        name: (replace(wide[name], level=level, p=p_of_all(one.p, number)), f"{kind}, Bonferroni for {number}")
         for name, (one, kind) in differences.items()
     }
+    return (
+        made,
+        why
+        or f"Bonferroni's correction was taken, for {'values are pairs' if paired else 'some have several searches'}.",
+    )
 
 
 def interval_of(groups: Mapping[str, Sequence[np.ndarray]]) -> str:
@@ -148,13 +164,14 @@ def paragraph(
     differences: Mapping[str, tuple[Difference, str]],
     unit: str,
     better: int = 0,
-    simultaneous: bool = False,
+    simultaneous: str = "",
 ) -> str:
     """Means and differences in sentences, for a paper.
 
     head: what was measured. values: by function, for each of its searches the scores of its seeds. differences: by
     function, from the one that is not among them, each with how its interval is made. unit: of a mean, such as " %".
-    better: 1 where more is, -1 where less is, 0 where nobody said. simultaneous: whether intervals hold together.
+    better: 1 where more is, -1 where less is, 0 where nobody said. simultaneous: where intervals hold together,
+    why these, in a sentence.
     """
     parts = []
     for name, runs in values.items():
@@ -171,7 +188,7 @@ def paragraph(
             continue
         ends = f"{100 * one.level:g} % confidence interval [{one.low:+.4g}, {one.high:+.4g}]"
         mean = f"{one.mean:+.4g} {one.unit}".strip()
-        sentences.append(f"{one.what}: {mean}, {ends} ({kind}; p {_p(one.p)}; n = {one.n} {one.over}).")
+        sentences.append(f"{one.what}: {mean}, {ends} ({kind}; p {_p(one.p)}; n = {counted(one.n, one.over)}).")
     sentences += _verdict({name: one for name, (one, _) in differences.items()}, values, better)
     if covers := dict.fromkeys(one.covers for one, _ in differences.values() if not np.isnan(one.low)):
         said = "; or ".join(covers)
@@ -179,10 +196,12 @@ def paragraph(
             f"An interval covers {said}: how far another draw of these could differ, and nothing else, "
             "such as other data, models or settings."
         )
-    if len(differences) > 1 and simultaneous:
-        sentences.append(f"The {len(differences)} intervals, and p-values, hold simultaneously.")
-    elif len(differences) > 1:
-        sentences.append(f"The {len(differences)} intervals are not corrected for their number.")
+    known = sum(not np.isnan(one.low) for one, _ in differences.values())
+    if known and len(differences) > 1 and simultaneous:
+        they = f"The {known} intervals, and p-values, hold" if known > 1 else "The interval, and the p-value, hold"
+        sentences.append(f"{they} simultaneously for {len(differences)} comparisons. {simultaneous}")
+    elif known > 1:
+        sentences.append(f"The {known} intervals are not corrected for their number.")
     return " ".join(sentences)
 
 

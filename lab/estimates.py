@@ -81,6 +81,13 @@ class Estimate:
         return replace(self, effect=f(self.effect), interval=interval)
 
 
+def unless_equal(estimate: Estimate) -> Estimate:
+    """The same, without an interval where it is a point: equal values do not say how far others would be from them."""
+    low, high = estimate.interval(0.95)
+    is_point = low == high and abs(low) < inf
+    return replace(estimate, interval=lambda level: (nan, nan)) if is_point else estimate
+
+
 def missing(over: str = "seeds") -> Estimate:
     """Of nothing."""
     return Estimate(nan, lambda level: (nan, nan), 0, over, "")

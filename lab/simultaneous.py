@@ -1,28 +1,57 @@
 """Several groups against one, with intervals that hold for all of them together, and p-values of any interval."""
 
-from collections.abc import Hashable, Iterable, Mapping
+from collections import Counter
+from collections.abc import Callable, Hashable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from math import nan, sqrt
+from math import ceil, isnan, nan, pi, sqrt
 from typing import TypeVar
 
 import numpy as np
 from scipy.optimize import brentq
-from scipy.special import gammaln, ndtr, ndtri, stdtrit
+from scipy.special import gammaln, nctdtr, ndtr, ndtri, stdtr, stdtrit
 
 from lab.estimates import Estimate, compare, finite, is_alike, missing, pooled
 
 K = TypeVar("K", bound=Hashable)
-POINTS = 64  # of a quadrature in each direction: 12 digits
-Z, Z_WEIGHTS = np.polynomial.hermite_e.hermegauss(POINTS)
+DUNNETT, BONFERRONI = "Dunnett", "Bonferroni"
+POINTS = 128  # of a quadrature over the standard deviation: 12 digits
+TAIL, MOST_POINTS = 8.5, 1 << 14  # standard deviations, and points of a quadrature over the control's mean
 POWER = 0.8  # of the seeds that a row is said to need
+MANY = 10_000  # degrees of freedom, from which on t is taken as normal
 
 
 @dataclass(frozen=True)
 class Together(Estimate):
-    """One of several effects whose intervals hold together. p: of an effect of 0, for all of them together."""
+    """One of several effects whose intervals hold together.
+
+    p: of an effect of 0, for all of them together. method: Dunnett or Bonferroni. error, df: standard error of the
+    effect, and its degrees of freedom.
+    """
 
     p: float = nan
+    method: str = ""
+    error: float = nan
+    df: float = nan
+
+    def mapped(self, f: Callable[[float], float]) -> Estimate:
+        """As of any estimate; the p-value is that of another 0, and is had from the interval."""
+        return Estimate(self.effect, self.interval, self.n, self.over, self.covers).mapped(f)
+
+    def erring(self, share: float) -> "Together":
+        """The same with intervals that err with this share of the probability alone (Bonferroni, for 1 / share)."""
+        wide = replace(self, p=p_of_all(self.p, 1 / share))
+        return replace(wide, interval=lambda level: self.interval(level_of_each(level, 1 / share)))
+
+
+def level_of_each(level: float, number: float) -> float:
+    """The level of each of several intervals with which all of them hold together at `level` (Bonferroni)."""
+    return 1 - (1 - level) / number
+
+
+def p_of_all(p: float, number: float) -> float:
+    """A p-value for several comparisons together (Bonferroni); NaN stays."""
+    return p if isnan(p) else min(1.0, number * p)
 
 
 def p_value(estimate: Estimate) -> float:
@@ -32,7 +61,7 @@ def p_value(estimate: Estimate) -> float:
     >>> round(p_value(mean([1.0, 2.0, 3.0])), 10)  # scipy.stats.ttest_1samp([1, 2, 3], 0)
     0.0741799002
     """
-    if isinstance(estimate, Together):
+    if isinstance(estimate, Together) and not isnan(estimate.p):
         return estimate.p
     low, high = estimate.interval(0.95)
     if not np.isfinite([low, high]).all() or low == high:
@@ -56,15 +85,22 @@ def all_within(limit: float, shares: tuple[float, ...], df: float) -> float:
     """
     # over s, the estimate of the standard deviation in multiples of its own: χ with df, over √df
     middle, half = 1.0, 9 / sqrt(2 * df)
-    nodes, weights = np.polynomial.legendre.leggauss(2 * POINTS)
+    nodes, weights = np.polynomial.legendre.leggauss(POINTS)
     low = max(1e-9, middle - half)
     s = low + (middle + half - low) * (nodes + 1) / 2
     log_density = (1 - df / 2) * np.log(2) + df / 2 * np.log(df) - gammaln(df / 2)
     density = np.exp(log_density + (df - 1) * np.log(s) - df * s**2 / 2)
-    root, rest = np.sqrt(shares), np.sqrt(1 - np.array(shares))
-    z, c = Z[:, None, None] * root, limit * s[:, None]
-    inside = (ndtr((z + c) / rest) - ndtr((z - c) / rest)).prod(-1)  # (z, s)
-    return float((Z_WEIGHTS / sqrt(2 * np.pi)) @ inside @ (weights * density) * (middle + half - low) / 2)
+    # over z, the control's mean, by equal steps: with `steepness`, how steep the product is where a group leaves the
+    # limit, the error falls as exp(-(2π / step)² / 2 / steepness)
+    steepness = 1 + sum(share / (1 - share) for share in shares)
+    points = min(ceil(2 * TAIL * sqrt(60 * steepness) / (2 * pi)), MOST_POINTS) + 1
+    z = np.linspace(-TAIL, TAIL, points)
+    inside = np.ones((points, POINTS))  # (z, s)
+    for share, number in Counter(shares).items():
+        middles, c, rest = z[:, None] * sqrt(share), limit * s, sqrt(1 - share)
+        inside *= (ndtr((middles + c) / rest) - ndtr((middles - c) / rest)) ** number
+    z_weights = np.exp(-(z**2) / 2) / sqrt(2 * pi) * (z[1] - z[0])
+    return float(z_weights @ inside @ (weights * density) * (middle + half - low) / 2)
 
 
 @lru_cache(maxsize=64)
@@ -77,7 +113,7 @@ def dunnett_quantile(level: float, shares: tuple[float, ...], df: float) -> floa
     single = float(stdtrit(df, 0.5 + level / 2))
     if len(shares) == 1:
         return single
-    together = float(stdtrit(df, 0.5 + (1 - (1 - level) / len(shares)) / 2))
+    together = float(stdtrit(df, 0.5 + level_of_each(level, len(shares)) / 2))
     return brentq(lambda limit: all_within(limit, shares, df) - level, single, together, xtol=1e-12)
 
 
@@ -111,8 +147,9 @@ def against(groups: Mapping[K, Iterable[float]], control: K, covers: str = "seed
                 half = dunnett_quantile(level, shares, df) * error
                 return effect - half, effect + half
 
-            p = 1 - all_within(abs(effect) / error, shares, df) if error else nan
-            return Together(effect, interval, min(n, sizes[0]), "seeds", f"{said} (Dunnett)", max(p, 0.0))
+            p = max(1 - all_within(abs(effect) / error, shares, df), 0.0) if error else nan
+            covered, least = f"{said} ({DUNNETT})", min(n, sizes[0])
+            return Together(effect, interval, least, "seeds", covered, p, DUNNETT, error, df)
 
         return {key: estimate(key) for key in others}
     pairs = {str(number): (key, control) for number, key in enumerate(others)}
@@ -120,26 +157,74 @@ def against(groups: Mapping[K, Iterable[float]], control: K, covers: str = "seed
     return {key: at_once(alone[number], len(others), covers) for number, (key, _) in pairs.items()}
 
 
-def at_once(estimate: Estimate, number: int, covers: str = "") -> Estimate:
-    """The same with an interval wide enough for a number of comparisons (Bonferroni)."""
-    said = f"{covers or estimate.covers}, {number} comparisons together (Bonferroni)"
-    p = min(1.0, number * p_value(estimate))
-    wide = Together(estimate.effect, estimate.interval, estimate.n, estimate.over, said, p)
-    return replace(wide, interval=lambda level: estimate.interval(1 - (1 - level) / number))
+def at_once(estimate: Estimate, number: int, covers: str = "") -> Together:
+    """The same, which has Student's interval, with one wide enough for a number of comparisons (Bonferroni)."""
+    said = f"{covers or estimate.covers}, {number} comparisons together ({BONFERRONI})"
+    alone = (estimate.effect, estimate.interval, estimate.n, estimate.over, said, p_value(estimate), BONFERRONI)
+    return Together(*alone, *_error_and_df(estimate)).erring(1 / number)
+
+
+def _error_and_df(estimate: Estimate) -> tuple[float, float]:
+    """Standard error and degrees of freedom of an estimate with Student's interval, from its widths at two levels."""
+
+    def half(level: float) -> float:
+        low, high = estimate.interval(level)
+        return (high - low) / 2
+
+    def ratio(df: float) -> float:
+        return float(stdtrit(df, 0.995) / stdtrit(df, 0.75))
+
+    if not np.isfinite(half(0.99)) or half(0.5) == 0:
+        return nan, nan
+    width = half(0.99) / half(0.5)
+    least, most = 0.5, 1e6
+    df = (
+        least
+        if width >= ratio(least)
+        else most
+        if width <= ratio(most)
+        else brentq(lambda df: ratio(df) - width, least, most)
+    )
+    return half(0.5) / float(stdtrit(df, 0.75)), df
 
 
 def seeds_needed(estimate: Estimate, level: float = 0.95) -> int | None:
     """About how many seeds on each side let the interval leave 0 out four times in five, if effect and spread are what
-    they look like; None where it does already, or where that cannot be told: an effect of 0, or no interval.
+    they look like; None where it does already, or where that cannot be told: an effect of 0, no interval, or units that
+    are not seeds.
+
+    By the noncentral t at the degrees of freedom that so many seeds have, as a power analysis does it.
 
     >>> from lab.estimates import compare
     >>> found = compare({"a": [1.0, 2.0, 3.0], "b": [0.5, 1.5, 2.5]}, {"": ("a", "b")})[""]
     >>> seeds_needed(found)
-    127
+    64
     """
     low, high = estimate.interval(level)
     half = (high - low) / 2
     if not np.isfinite(half) or half == 0 or low > 0 or high < 0 or round(estimate.effect, 9) == 0:
         return None
-    wider = 1 + ndtri(POWER) / ndtri(0.5 + level / 2)  # than what the interval itself needs
-    return max(estimate.n + 1, int(np.ceil(estimate.n * (wider * half / estimate.effect) ** 2)))
+    known = (estimate.error, estimate.df) if isinstance(estimate, Together) else (nan, nan)
+    error, df = _error_and_df(estimate) if isnan(known[0]) else known
+    if estimate.over != "seeds" or isnan(error):
+        return None
+    n, signal = estimate.n, abs(estimate.effect) / error  # of n seeds, in standard errors
+    outside = float(stdtr(df, -half / error))  # on each side, of one comparison alone
+
+    def freedom(seeds: float) -> float:
+        return df * (seeds - 1) / (n - 1) if n > 1 else df * seeds
+
+    def is_enough(seeds: int) -> bool:
+        limit, far = -float(stdtrit(freedom(seeds), outside)), signal * sqrt(seeds / n)
+        return 1 - nctdtr(freedom(seeds), far, limit) >= POWER
+
+    most = max(n + 1, ceil(n * ((ndtri(POWER) - ndtri(outside)) / signal) ** 2))  # of a normal distribution
+    if freedom(most) > MANY:
+        return most
+    least = n
+    while not is_enough(most) and freedom(most) < MANY:
+        least, most = most, 2 * most
+    while most - least > 1:
+        middle = (least + most) // 2
+        least, most = (least, middle) if is_enough(middle) else (middle, most)
+    return most

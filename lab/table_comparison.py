@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from datetime import timedelta
 from decimal import Decimal
-from math import inf, nan
+from math import nan
 from numbers import Real
 from pathlib import Path
 from typing import Any
@@ -72,9 +72,8 @@ class TableComparison:
                 f"{a} and {b} have no {self.pair_by} in common; leave pair_by out, or name another column"
             )
         estimate = estimates.mean(means[a] - means[b], f"pairs by {self.pair_by}", f"values of {self.pair_by}")
-        estimate = estimate.mapped(lambda value: value / factor)
+        estimate = estimates.unless_equal(estimate.mapped(lambda value: value / factor))
         low, high = estimate.interval(level)
-        low, high = (nan, nan) if low == high and abs(low) < inf else (low, high)
         p = nan if np.isnan(low) else p_value(estimate)
         return Difference(
             estimate.effect, low, high, estimate.n, estimate.over, estimate.covers, level, what, "", empty, lacking, p
@@ -91,12 +90,13 @@ class TableComparison:
             kind = interval_of({name: values[name], self.baseline: values[self.baseline]})
             kind = "Student's t over differences of pairs" if paired else kind
             differences[name] = self.difference(name, level=level), kind
+        why = ""
         if simultaneous:
             again = lambda name, level: self.difference(name, level=level)  # noqa: E731
-            differences = together(differences, values, self.baseline, level, again, paired)
+            differences, why = together(differences, values, self.baseline, level, again, paired)
         pairs = f"pairs by {self.pair_by}" if paired else "runs, taken as independent"
         head = f"{self.metric} was compared by {self.group}, over {pairs}."
-        text = paragraph(head, values, differences, "", self.better, simultaneous)
+        text = paragraph(head, values, differences, "", self.better, why)
         means = self._means_of_pairs() if self.pair_by is not None else []
         return " ".join([text, *means, *(f"{note[:1].upper()}{note[1:]}." for note in self.notes)])
 

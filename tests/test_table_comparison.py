@@ -10,7 +10,7 @@ import lab
 from lab import estimates
 from lab.differences import difference_of, interval_of
 from lab.errors import ArgumentError, LabError
-from lab.simultaneous import against
+from lab.simultaneous import Together, against, all_within, at_once, p_of_all, p_value
 
 COLUMNS = {"group": "act", "seed": "seed", "metric": "bits"}
 BITS = {"relu": [3.31, 3.28, 3.30], "mine": [3.21, 3.24, 3.22]}
@@ -277,3 +277,22 @@ def test_what_does_not_fit_is_refused_in_a_line(frame, given, said):
 def test_differences_of_what_is_there(given):
     with pytest.raises(ArgumentError):
         compared().difference(**given)
+
+
+@pytest.mark.parametrize("shares", [(0.5, 0.5, 0.5), (0.95, 0.9), (0.99, 0.99)])
+def test_dunnetts_probability_is_that_of_a_fine_quadrature(shares):
+    df, limit, (s, z) = 20, 2.5, (np.linspace(1e-6, 3, 1501), np.linspace(-9, 9, 4001))
+    inside = np.ones((len(z), len(s)))
+    for share in shares:
+        middle, rest = z[:, None] * np.sqrt(share), np.sqrt(1 - share)
+        inside *= stats.norm.cdf((middle + limit * s) / rest) - stats.norm.cdf((middle - limit * s) / rest)
+    density = stats.chi.pdf(s, df, scale=1 / np.sqrt(df))
+    wanted = stats.norm.pdf(z) @ inside @ density * (z[1] - z[0]) * (s[1] - s[0])
+    assert all_within(limit, shares, df) == pytest.approx(wanted, abs=1e-11)
+
+
+def test_a_p_value_follows_its_interval():
+    estimate = estimates.compare({"a": [1.0, 2.0, 3.0], "b": [0.0, 0.5, 1.0]}, {"": ("a", "b")})[""]
+    wide = at_once(estimate, 2)
+    assert isinstance(wide, Together) and p_value(wide) == pytest.approx(2 * p_value(estimate))
+    assert p_value(wide.shifted(-wide.effect)) == 1.0 and np.isnan(p_of_all(float("nan"), 3))

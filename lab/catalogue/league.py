@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pandas as pd
+import torch
 
 from lab.catalogue import build
 from lab.catalogue.figure import Figure, draw
@@ -32,6 +33,7 @@ NEEDED = (  # laws without which nothing in the league can be measured
     *("input stays", "gradient reaches the input", "first derivative"),
 )
 MOST_KNOTS, LAST_SEED = 10_000, 2**31
+FINE, MOST_ERROR = 40_001, 0.01  # points at which a spline is compared with its function; of the values' span
 
 
 def add(file: str, name: str = "", trust: bool = False) -> str:
@@ -60,12 +62,26 @@ def add(file: str, name: str = "", trust: bool = False) -> str:
     if isinstance(part, str):
         raise ArgumentError(f"{file} is {part}, which the league has; give another function")
     spline = as_module(part) if isinstance(part, Knots) else Spline.from_function(as_module(part))
+    if not isinstance(phi, Spline):
+        _check_close(spline, phi, file)
     content = document.checksum({"low": spline.low, "high": spline.high, "values": spline.values.tolist()})
     facts = {"key": content, "date": datetime.now(UTC).date().isoformat(), "lab": VERSION}
     path = place(f"{ROOM}/{name}", facts)
     if path.exists() and not is_of_another(path, facts):
         return f"{MINE}/{ROOM}/{name}"  # with the seeds that it got then
     return keep(f"{ROOM}/{name}", spline, facts | {"seed": LAST_SEED // 2 + secrets.randbelow(LAST_SEED // 4)})
+
+
+def _check_close(spline: Spline, phi: Any, file: str) -> None:
+    x = torch.linspace(spline.low, spline.high, FINE)
+    with torch.no_grad():
+        wanted, made = phi(x), spline(x)
+    error, span = float((made - wanted).abs().max()), float(wanted.max() - wanted.min())
+    if error > MOST_ERROR * span:
+        raise ArgumentError(
+            f"{file} as a spline of {spline.values.numel()} knots is off by {error:.2g}, of values spanning {span:.2g},"
+            f" and {MOST_ERROR:g} of that is the most; add the JSON of Spline.from_function(phi, low, high, knots).save"
+        )
 
 
 def _of_program(path: str, inside: str, trust: bool) -> Any:
@@ -109,7 +125,7 @@ def standing(
     planned = [(labels, spec) for labels, spec in every if labels["function"] in functions]
     complete([spec for _, spec in planned], store, device, progress)
     runs = [(labels, Run(spec, store)) for labels, spec in planned]
-    table = pd.concat([made.table, entry.measure(runs)], ignore_index=True)
+    table = pd.concat([made.table, league.measure(runs, league.goals_of(made.table))], ignore_index=True)
     facts = dict(made.provenance)
     facts["runs"] = facts["runs"] | {key(spec): f"{spec.task_name}, seed {spec.seed}" for _, spec in planned}
     facts["own"] = {name: document.read(zoo_files()[name])["provenance"] for name in functions}

@@ -28,6 +28,7 @@ import numpy as np
 import pandas as pd
 
 from lab.estimates import Estimate, envelope, missing
+from lab.simultaneous import level_of_each
 from lab.statistics import LEVEL
 from lab.tasks.named import task_title
 
@@ -134,7 +135,7 @@ class Verdict:
 
     def corrected(self, cases: int) -> Verdict:
         """With an interval wide enough for that many cases (Bonferroni), on top of those that it is wide enough for."""
-        return replace(self, level=1 - (1 - self.level) / max(cases, 1))
+        return replace(self, level=level_of_each(self.level, max(cases, 1)))
 
 
 def absent(reason: str, **claimed) -> Verdict:

@@ -1,6 +1,7 @@
 """What crosses the papers: numbers are those of stored runs, a function learned in one model works in another."""
 
 import numpy as np
+import pandas as pd
 import pytest
 import torch
 
@@ -153,6 +154,7 @@ def test_the_league_ranks_functions_against_the_best_fixed_one_of_val():
         ("phi.py:pool", "keeps the shape"),
         ("phi.py:many", "10,000"),
         ("phi.py:nan", "not finite"),
+        ("phi.py:fast", "as a spline of 361 knots"),
         ("phi.py:rectified", "is relu"),
         ("phi.py:none", "no 'none'"),
         ("phi.py", "which function"),
@@ -173,6 +175,7 @@ def test_what_enters_the_league_keeps_its_laws(file, said, tmp_path, monkeypatch
     ]
     program += ["Noise = lambda x: x + torch.rand_like(x)", "softmax = lambda x: x.softmax(-1)"]
     program += [
+        "fast = lambda x: (30 * x).sin()",
         "many = Spline(torch.zeros(1_000_000), -1.0, 1.0)",
         "nan = Spline(torch.full((9,), float('nan')), -1.0, 1.0)",
     ]
@@ -198,4 +201,6 @@ def test_a_function_of_ones_own_has_rows_beside_the_others(tmp_path, monkeypatch
     main(["league", "add", str(tmp_path / "phi.json")])
     main(["league", "--mine", "--scale", "smoke", "--out", str(tmp_path / "out")])
     said = capsys.readouterr().out
+    table = pd.read_csv(tmp_path / "out" / "crossing" / "league" / "smoke" / "table.csv")
+    assert table.loc[table["function"] == "mine/league/phi", "step"].notna().any()
     assert "mine/league/phi" in said and (tmp_path / "out" / "crossing" / "league" / "smoke" / "table.csv").exists()

@@ -20,7 +20,7 @@ from lab.nonlinearity.check import check
 from lab.nonlinearity.part import as_module, as_part
 from lab.nonlinearity.spline import Spline, check_finite, check_single
 from lab.nonlinearity.table import TABLE
-from lab.nonlinearity.zoo import MINE, is_of_another, keep, place, zoo_files
+from lab.nonlinearity.zoo import MINE, keep, zoo_files
 from lab.places import VERSION
 from lab.run import Run, complete
 from lab.spec import Knots, Part, key
@@ -47,14 +47,14 @@ def add(file: str, name: str = "", trust: bool = False) -> str:
     """
     program, _, inside = file.rpartition(":") if ".py:" in file else (file, "", "")
     name = name or (inside or Path(program).stem)
-    if name in (*TABLE, league.LEARNED):
+    if name.lower() in (*TABLE, league.LEARNED):
         raise ArgumentError(f"name={shown(name)} is a function of the lab; give another one with --name")
     phi = _of_program(program, inside, trust) if program.endswith(".py") else Spline.load(check_path("file", file))
     knots = phi.values.numel() if isinstance(phi, Spline) else 0
     if knots > MOST_KNOTS:
         raise ArgumentError(f"{file} has {knots:,} knots, and the league takes {MOST_KNOTS:,}; give fewer")
     if isinstance(phi, Spline):
-        check_finite(check_single(phi, file), file)
+        check_finite(check_single(phi, file).float(), file)  # as it is kept and trained
     for one in check(phi).outcomes:
         if one.law.name in NEEDED and one.is_failure:
             raise ArgumentError(f"{file} is refused, for it does not keep the law '{one.law.name}': {one.detail}")
@@ -66,9 +66,9 @@ def add(file: str, name: str = "", trust: bool = False) -> str:
         _check_close(spline, phi, file)
     content = document.checksum({"low": spline.low, "high": spline.high, "values": spline.values.tolist()})
     facts = {"key": content, "date": datetime.now(UTC).date().isoformat(), "lab": VERSION}
-    path = place(f"{ROOM}/{name}", facts)
-    if path.exists() and not is_of_another(path, facts):
-        return f"{MINE}/{ROOM}/{name}"  # with the seeds that it got then
+    for known, (_, before) in _files().items():
+        if before.get("key") == content:
+            return known  # with the seeds that it got then
     return keep(f"{ROOM}/{name}", spline, facts | {"seed": LAST_SEED // 2 + secrets.randbelow(LAST_SEED // 4)})
 
 
@@ -100,13 +100,20 @@ def _of_program(path: str, inside: str, trust: bool) -> Any:
 
 def yours() -> dict[str, tuple[Part, int]]:
     """Functions of the user's own in the league, by name, with the first of their seeds."""
-    known: dict[str, tuple[Part, int]] = {}
+    known = {name: (path, facts.get("seed")) for name, (path, facts) in _files().items()}
+    return {name: (as_part(Spline.load(path)), seed) for name, (path, seed) in known.items() if isinstance(seed, int)}
+
+
+def _files() -> dict[str, tuple[Path, dict]]:
+    """Files of the user's functions in the league by name, with their provenance."""
+    files: dict[str, tuple[Path, dict]] = {}
     for name, path in zoo_files().items():
         if name.startswith(f"{MINE}/{ROOM}/"):
-            seed = document.read(path).get("provenance", {}).get("seed")
-            if isinstance(seed, int):
-                known[name] = as_part(Spline.load(path)), seed
-    return known
+            try:
+                files[name] = path, document.read(path).get("provenance", {})
+            except (OSError, ValueError) as error:
+                raise LabError(f"{path} is no saved function ({shortened(str(error))}); remove it") from error
+    return files
 
 
 def standing(

@@ -159,6 +159,8 @@ def test_the_league_ranks_functions_against_the_best_fixed_one_of_val():
         ("phi.py:none", "no 'none'"),
         ("phi.py", "which function"),
         ("gelu.json", "a function of the lab"),
+        ("GELU.json", "a function of the lab"),
+        ("huge.json", "not finite"),
         ("absent.json", "no saved spline"),
     ],
 )
@@ -166,9 +168,10 @@ def test_what_enters_the_league_keeps_its_laws(file, said, tmp_path, monkeypatch
     monkeypatch.setenv("LAB_ZOO", str(tmp_path / "zoo"))
     monkeypatch.chdir(tmp_path)
     Spline.from_function(torch.sin, -3.0, 3.0, 31).save("phi.json")
+    Spline(torch.tensor([1e300, -1e300], dtype=torch.float64), -1.0, 1.0).save("huge.json")  # not in float32
     program = ["import torch", "from torch import nn, relu", "from lab.nonlinearity.spline import Spline"]
     program += [
-        "phi = torch.sin",
+        "phi, cosine = torch.sin, torch.cos",
         "rectified = relu",
         "step = lambda x: x.detach().sign()",
         "pool = lambda x: x.amax(-1)",
@@ -181,14 +184,17 @@ def test_what_enters_the_league_keeps_its_laws(file, said, tmp_path, monkeypatch
     ]
     (tmp_path / "phi.py").write_text("\n".join(program))
     if not said:
-        assert users_league.add(file) == users_league.add(file) == "mine/league/phi"
+        assert users_league.add(file) == users_league.add(file, "again") == "mine/league/phi"  # no second draw of seeds
         ((name, (part, seed)),) = users_league.yours().items()
         assert part.values[0] == pytest.approx(np.sin(-3.0)) and seed > 10**9
         assert (
             users_league.add("phi.py:phi", "sine", trust=True) == "mine/league/sine" and len(users_league.yours()) == 2
         )
         with pytest.raises(ArgumentError, match="another name"):
-            users_league.add("phi.py:phi", "phi", trust=True)
+            users_league.add("phi.py:cosine", "phi", trust=True)
+        (tmp_path / "zoo" / "league" / "broken.json").write_text("hello")
+        with pytest.raises(LabError, match="broken.json is no saved function"):
+            users_league.yours()
         return
     with pytest.raises(LabError) as error:
         users_league.add(file, trust="trust" not in said)

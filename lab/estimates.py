@@ -84,7 +84,7 @@ class Estimate:
 def unless_equal(estimate: Estimate) -> Estimate:
     """The same, without an interval where it is a point: equal values do not say how far others would be from them."""
     low, high = estimate.interval(0.95)
-    is_point = low == high and abs(low) < inf
+    is_point = high - low <= 1e-12 * max(abs(low), abs(high)) < inf  # what rounding leaves is no spread
     return replace(estimate, interval=lambda level: (nan, nan)) if is_point else estimate
 
 

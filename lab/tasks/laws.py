@@ -10,7 +10,7 @@ import random
 import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import combinations
 from typing import Any
 
@@ -163,15 +163,16 @@ def no_leak_between_neighbours(case: TaskCase) -> str | None:
     train = case.parts["train"].inputs[""].flatten(1).double()
     if bool((train == train.round()).all()):
         raise NotAsked("inputs are whole numbers, whose neighbours are other examples")
-    spread = train.std(0, correction=0)
-    train = (train / spread.clamp(min=1e-12))[:, spread > 0]
-    usual = torch.cdist(train[:SAMPLE], train)
+    spread, middle = train.std(0, correction=0), train.mean(0)
+    train = ((train - middle) / spread.clamp(min=1e-12))[:, spread > 0]
+    apart = partial(torch.cdist, x2=train, compute_mode="donot_use_mm_for_euclid_dist")  # products would round copies
+    usual = apart(train[:SAMPLE])
     usual = usual.kthvalue(min(COPIES, len(train)), 1).values.median()
     lines = []
     for name, part in case.parts.items():
         if _family(name) not in TRAINED:
-            rows = (part.inputs[""][:SAMPLE].double() / spread.clamp(min=1e-12))[:, spread > 0]
-            gaps = torch.cdist(rows, train)
+            rows = ((part.inputs[""][:SAMPLE].double() - middle) / spread.clamp(min=1e-12))[:, spread > 0]
+            gaps = apart(rows)
             near = float(((gaps > 0) & (gaps < NEAR * usual)).any(1).double().mean())
             said = f"{100 * near:.0f} % of {name} have a row of train within a thousandth of the usual distance"
             lines += [said] if near > MANY else []

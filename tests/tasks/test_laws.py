@@ -68,8 +68,9 @@ class Planted(TableTask):
         rng = np.random.default_rng(None if self.fault == "seed" else seed)
         x, parts = rng.normal(size=(300, 4)).astype("float32"), {}
         y = np.digitize(x[:, 0] + x[:, 1], [-0.5, 0.5])
-        if self.fault == "film":
+        if "film" in self.fault:
             x[200:] = x[:100] + 1e-6
+            x[:, 3] += 1e6 * (self.fault == "far film")
         if self.fault == "leak":
             x[:, 2] = 5 - 3 * y
         if self.fault == "constant":
@@ -115,6 +116,9 @@ def test_each_law_notices_what_breaks_it(law):
     law(Planted())
     with pytest.raises(AssertionError, match=law.name) as error:
         law(Planted(BREAKS[law.name]))
+    if law.name == "no leak between neighbours":  # however far from 0 a column lies
+        with pytest.raises(AssertionError, match="100 % of val"):
+            law(Planted("far film"))
     assert law.reason in str(error.value) and "fails with" not in str(error.value)
 
 

@@ -241,8 +241,6 @@ def words(entry: Entry, summary: str, table: pd.DataFrame, facts: dict) -> tuple
         made += ". Nothing is trained."
     made += f" Data: {'; '.join(dict.fromkeys(source['from'] for source in facts['data']))}."
     departed = f"Departures from the paper: {'; '.join(facts['departures']) or 'none known'}."
-    if entry.name == "crossing/league":  # it is in no paper
-        departed = ""
     departed += " Where the paper is silent, see `guesses` in provenance.json." if facts["guesses"] else ""
     headline = [shows, " ".join(filter(None, [summary, paper_says])), earlier]
     caption = [shows, summary, paper_says, entry.numbers(table), made, earlier, departed]

@@ -9,7 +9,7 @@ import numpy as np
 import plotly.graph_objects as go
 import torch
 
-from lab.catalogue.registry import setting
+from lab.catalogue import registry
 from lab.catalogue.shipped import shipped_functions
 from lab.errors import ArgumentError
 from lab.nonlinearity import document
@@ -29,6 +29,7 @@ from lab.widgets.explorer import LABEL, check, menu
 from lab.widgets.pages import live
 from lab.widgets.training import LiveExplorer, clock
 
+setting = cache(registry.setting)  # of an operation at a scale
 ADDITION = Operation("a+b", modulus=27)  # of the simplicity paper's Figure 11
 LEVEL = 0.95  # test accuracy that counts as solved, as in its Figure 13
 RELU = "ReLU"

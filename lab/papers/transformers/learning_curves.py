@@ -84,7 +84,7 @@ def notes_fig10(scale: str) -> list[str]:
 
 def summary(table: pd.DataFrame) -> str:
     others = unlike_paper(table)
-    words = f"Mean accuracy over training, {differences(table, learned_tasks(table), others)}"
+    words = f"Mean over training, {differences(table, learned_tasks(table), others)}"
     return f"{words} *: another setting." if others else words
 
 

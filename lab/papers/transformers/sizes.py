@@ -88,7 +88,7 @@ def over_sizes(sizes: Iterable[Mapping[str, float]]) -> str:
     """What a caption says of numbers by method, one mapping a size: their range, and at how many they are above 0.
 
     >>> over_sizes([{"learned MLP": 1.12}, {"learned MLP": -0.16}])
-    'learned MLP −0.16 to +1.12 (above 0 at 1 of 2 sizes)'
+    'learned MLP −0.16 to +1.12 (above 0 at 1 of 2)'
     """
     values: dict[str, list[float]] = {}
     for one in sizes:
@@ -97,7 +97,7 @@ def over_sizes(sizes: Iterable[Mapping[str, float]]) -> str:
                 values.setdefault(method, []).append(value)
     return ", ".join(
         f"{method} {signed(min(numbers), 2)} to {signed(max(numbers), 2)}"
-        f" (above 0 at {sum(value > 0 for value in numbers)} of {len(numbers)} sizes)"
+        f" (above 0 at {sum(value > 0 for value in numbers)} of {len(numbers)})"
         for method, numbers in values.items()
     )
 

@@ -84,7 +84,7 @@ def summary_fig8(table: pd.DataFrame) -> str:
             low, high = known[MLP].interval(LEVEL)
             ours = f" {signed(known[MLP].effect)} %" + (f" [{signed(low)}, {signed(high)}]" if isfinite(low) else "")
         words.append(f"{task_title(task)}{ours} (lowest: {lowest})")
-    return f"Perplexity with the learned MLP function against GELU's: {'; '.join(words)}."
+    return f"Perplexity with the learned MLP against GELU's: {'; '.join(words)}."
 
 
 def summary_fig9(table: pd.DataFrame) -> str:
@@ -376,7 +376,7 @@ ENTRIES = (
         "Perplexity of language models on prose and code",
         "Training perplexity with a linear MLP, with GELU, and with functions learned for the MLP (from zero, and from"
         " GELU), for the attention, and for both",
-        "most often the learned MLP function is best; code gains more than prose, characters more than subwords",
+        "most often the learned MLP is best; code gains more than prose, characters more than subwords",
         plan=lambda scale, seeds: [run for name in TEXTS[scale] for run in by_method(name, scale, seeds, METHODS)],
         measure=language.final,
         plot=fig8,

@@ -212,7 +212,7 @@ def _p(p: float) -> str:
 def _verdict(
     differences: Mapping[str, Difference], values: Mapping[str, Sequence[np.ndarray]], better: int
 ) -> list[str]:
-    """Which functions are better than the one that they are compared with, and which are not told apart from it."""
+    """Which functions are better than the one that they are compared with, and which do not clearly differ from it."""
     known = {name: one for name, one in differences.items() if not np.isnan(one.low)}
     if not known:
         return []
@@ -223,7 +223,7 @@ def _verdict(
     kinds = {
         f"better than {first}": [name for name, side in sides.items() if side],
         f"worse than {first}": [name for name, side in sides.items() if not side],
-        f"not told apart from {first}": [name for name in known if name not in sides],
+        f"not clearly different from {first}": [name for name in known if name not in sides],
     }
     said = [f"{listed(names)} {'is' if len(names) == 1 else 'are'} {kind}" for kind, names in kinds.items() if names]
     return [f"{'More' if better > 0 else 'Less'} is better: {'; '.join(said)}."]

@@ -124,8 +124,8 @@ def against(groups: Mapping[K, Iterable[float]], control: K, covers: str = "seed
     Dunnett's intervals, by a variance pooled over all groups; else Welch's t, or with few runs a pooled one, each wide
     enough for the number of groups (Bonferroni). What is made how is said in `covers`.
 
-    >>> found = against({"a": [3.0, 4.0, 5.0], "b": [0.0, 1.0, 2.0], "c": [1.0, 2.0, 3.0]}, "b")
-    >>> [round(end, 2) for end in found["a"].interval(0.95)], found["a"].covers
+    >>> effects = against({"a": [3.0, 4.0, 5.0], "b": [0.0, 1.0, 2.0], "c": [1.0, 2.0, 3.0]}, "b")
+    >>> [round(end, 2) for end in effects["a"].interval(0.95)], effects["a"].covers
     ([0.66, 5.34], 'seeds, 2 comparisons together (Dunnett)')
     """
     known = {key: finite(values) for key, values in groups.items()}
@@ -176,28 +176,24 @@ def _error_and_df(estimate: Estimate) -> tuple[float, float]:
 
     if not np.isfinite(half(0.99)) or half(0.5) == 0:
         return nan, nan
-    width = half(0.99) / half(0.5)
-    least, most = 0.5, 1e6
-    df = (
-        least
-        if width >= ratio(least)
-        else most
-        if width <= ratio(most)
-        else brentq(lambda df: ratio(df) - width, least, most)
-    )
+    width, least, most = half(0.99) / half(0.5), 0.5, 1e6
+    if ratio(most) < width < ratio(least):
+        df = brentq(lambda df: ratio(df) - width, least, most)
+    else:
+        df = most if width <= ratio(most) else least
     return half(0.5) / float(stdtrit(df, 0.75)), df
 
 
 def seeds_needed(estimate: Estimate, level: float = 0.95) -> int | None:
     """About how many seeds on each side let the interval leave 0 out four times in five, if effect and spread are what
-    they look like; None where it does already, or where that cannot be told: an effect of 0, no interval, or units that
+    they look like; None where it does already, or where that is unknown: an effect of 0, no interval, or units that
     are not seeds.
 
     By the noncentral t at the degrees of freedom that so many seeds have, as a power analysis does it.
 
     >>> from lab.estimates import compare
-    >>> found = compare({"a": [1.0, 2.0, 3.0], "b": [0.5, 1.5, 2.5]}, {"": ("a", "b")})[""]
-    >>> seeds_needed(found)
+    >>> effect = compare({"a": [1.0, 2.0, 3.0], "b": [0.5, 1.5, 2.5]}, {"": ("a", "b")})[""]
+    >>> seeds_needed(effect)
     64
     """
     low, high = estimate.interval(level)

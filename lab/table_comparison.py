@@ -92,7 +92,10 @@ class TableComparison:
             differences[name] = self.difference(name, level=level), kind
         why = ""
         if simultaneous:
-            again = lambda name, level: self.difference(name, level=level)  # noqa: E731
+
+            def again(name: str, level: float) -> Difference:
+                return self.difference(name, level=level)
+
             differences, why = together(differences, values, self.baseline, level, again, paired)
         pairs = f"pairs by {self.pair_by}" if paired else "runs, taken as independent"
         head = f"{self.metric} was compared by {self.group}, over {pairs}."

@@ -18,7 +18,7 @@ def unknown_task(name: object) -> ArgumentError:
 
 
 def check_task_name(name: str) -> str:
-    """The name, unless no task can have it; what is no data set and no operation is told with the data here.
+    """The name, unless no task can have it; a name that has the form of a table's is checked later, with the data.
 
     >>> check_task_name("a+b mod 27"), check_task_name("shakespeare gpt2")
     ('a+b mod 27', 'shakespeare gpt2')

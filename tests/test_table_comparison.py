@@ -200,7 +200,7 @@ def test_simultaneous_intervals_are_dunnetts_where_variances_are_alike():
     )
     report = result.report(simultaneous=True)
     assert "hold simultaneously" in report and f"[{found['c'].interval(0.95)[0]:+.4g}" in report and "Dunnett" in report
-    assert "More is better: c is better than a; b is not told apart from a." in report
+    assert "More is better: c is better than a; b is not clearly different from a." in report
 
 
 def test_simultaneous_intervals_of_pairs_and_unlike_variances_are_wide_enough_for_their_number():

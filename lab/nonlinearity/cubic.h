@@ -27,11 +27,11 @@ void NAME(forward)(const REAL *x, const REAL *pieces, REAL *y, int64_t count, in
             REAL *restrict out = y + run * count + at;
             int32_t piece[BLOCK];
             REAL t[BLOCK], u[BLOCK];
-            NAME(piece) found[BLOCK];
+            NAME(piece) rows[BLOCK];
             NAME(locate)(x + run * count + at, piece, t, u, size);
-            for (int i = 0; i < size; i++) found[i] = table[piece[i]];
+            for (int i = 0; i < size; i++) rows[i] = table[piece[i]];
             for (int i = 0; i < size; i++)
-                out[i] = found[i].a + t[i] * (found[i].b + u[i] * (found[i].c + u[i] * found[i].d));
+                out[i] = rows[i].a + t[i] * (rows[i].b + u[i] * (rows[i].c + u[i] * rows[i].d));
         }
     }
 }
@@ -52,21 +52,21 @@ void NAME(backward)(const REAL *x, const REAL *g, const REAL *pieces, REAL *gx, 
             const REAL *restrict grad = g + run * count + at;
             int32_t piece[BLOCK];
             REAL t[BLOCK], u[BLOCK];
-            NAME(piece) found[BLOCK];
+            NAME(piece) rows[BLOCK];
             NAME(locate)(x + run * count + at, piece, t, u, size);
             if (gx) {
                 REAL *restrict out = gx + run * count + at;
-                for (int i = 0; i < size; i++) found[i] = table[piece[i]];
+                for (int i = 0; i < size; i++) rows[i] = table[piece[i]];
                 for (int i = 0; i < size; i++)
-                    out[i] = INVERSE * grad[i] * (found[i].b + u[i] * (2 * found[i].c + u[i] * 3 * found[i].d));
+                    out[i] = INVERSE * grad[i] * (rows[i].b + u[i] * (2 * rows[i].c + u[i] * 3 * rows[i].d));
             }
             if (!partial) continue;
             for (int i = 0; i < size; i++) {
                 const REAL b = grad[i] * t[i], c = b * u[i];
-                found[i] = (NAME(piece)){grad[i], b, c, c * u[i]};
+                rows[i] = (NAME(piece)){grad[i], b, c, c * u[i]};
             }
             for (int i = 0; i < size; i++)
-                sums[piece[i]][i % LANES] += (sum4){found[i].a, found[i].b, found[i].c, found[i].d};
+                sums[piece[i]][i % LANES] += (sum4){rows[i].a, rows[i].b, rows[i].c, rows[i].d};
         }
         if (partial)
             for (int k = 0; k < PIECES; k++)

@@ -34,7 +34,7 @@ class KANLayer(nn.Module):
     grid: intervals. order: degree of the splines; 1, piecewise linear, is the cheapest. The activations paper says "3
         and 5, respectively" of grid and order; the defaults of efficient-kan, and of the paper on KANs, are 5 and 3.
         Both have as many weights.
-    scaled: whether each edge has a scale of its spline beside the spline's coefficients.
+    scaled: whether each edge has a scale that multiplies its spline's coefficients.
 
     Parameters: base and scale (outputs, inputs), coefficients (outputs, inputs, grid + order). Computes in float32, or
     float64 if the weights are. Raises ArgumentError for sizes that are no whole numbers, and a range that is none.

@@ -12,7 +12,18 @@ import pandas as pd
 from lab.plots import go
 from lab.plots.caption import set_reading
 from lab.plots.panels import above, grid, line, name_axes, place
-from lab.plots.style import BLUE, GREY, INK, METHOD_COLOURS, SIZE, TEMPLATE, VERMILLION, colour, method_title
+from lab.plots.style import (
+    BLUE,
+    GREY,
+    INK,
+    LEGEND_ABOVE,
+    METHOD_COLOURS,
+    SIZE,
+    TEMPLATE,
+    VERMILLION,
+    colour,
+    method_title,
+)
 from lab.probes.complexity import spectrum
 from lab.probes.profile import CORNERS, Portrait, Profile
 from lab.tasks.named import learned, task_title
@@ -164,7 +175,7 @@ def portrait_frame() -> go.Figure:
     figure.update_layout(
         template=TEMPLATE,
         margin={"l": 46, "r": 10, "t": 46, "b": 40},
-        legend={"xref": "container", "yref": "container", "x": 0.01, "y": 1, "yanchor": "top"},
+        legend=LEGEND_ABOVE,
         xaxis={"domain": left, "anchor": "y", "title": "x"},
         yaxis={"domain": upper, "anchor": "x"},
         xaxis2={"domain": right, "anchor": "y2", "title": "cycles per unit of x", "rangemode": "tozero"},
@@ -230,7 +241,7 @@ def draw_laws(table: pd.DataFrame) -> go.Figure:
         template=TEMPLATE,
         height=60 + ROW * len(table),
         margin={"l": 200, "r": 16, "t": 44, "b": 16},
-        legend={"orientation": "h", "xref": "container", "yref": "container", "x": 0.01, "y": 1, "yanchor": "top"},
+        legend=LEGEND_ABOVE,
         xaxis={"visible": False, "range": (-0.03, 1)},
         yaxis={"type": "category", "categoryarray": list(table["law"])[::-1], "ticks": "", "showgrid": False},
     )

@@ -25,6 +25,7 @@ from lab.plots.panels import (
 from lab.plots.style import (
     BLUE,
     GREY,
+    LEGEND_ABOVE,
     METHOD_SYMBOLS,
     SEQUENCE,
     SIZE,
@@ -39,7 +40,7 @@ from lab.statistics import over_seeds
 NAMES = {"tsne": "t-SNE", "umap": "UMAP", "pca": "PCA"}
 SYMBOLS = ("circle", "diamond", "square", "triangle-up", "cross", "x")  # a second way to tell labels apart
 OTHERS, OTHER_INK = "other", "#D0D0D0"  # labels beyond the colours there are
-NEIGHBOURS = 10  # of a point on the map, by which it is told how far points of a label lie together
+NEIGHBOURS = 10  # of a point on the map, which say how far points of a label lie together
 ENOUGH = 5  # seeds, from which on an interval of their scores is drawn
 ROW = 20  # px of a row of the legend
 DOT = {"size": 3.5, "opacity": 0.75}
@@ -268,7 +269,7 @@ def by_layer(table: pd.DataFrame, score: str = "accuracy") -> go.Figure:
         template=TEMPLATE,
         height=360,
         margin={"l": 62, "r": 16, "t": 34, "b": 50},
-        legend={"xref": "container", "yref": "container", "x": 0.01, "y": 1, "yanchor": "top"},
+        legend=LEGEND_ABOVE,
         xaxis={"title": {"text": "layer"}, "dtick": 1 if table["layer"].max() <= 16 else None},
         yaxis={"title": {"text": f"{score} on unseen combinations (%)"}, "range": FULL},
     )
@@ -277,7 +278,7 @@ def by_layer(table: pd.DataFrame, score: str = "accuracy") -> go.Figure:
 
 
 def by_class(table: pd.DataFrame, score: str = "F1", what: str = "term") -> go.Figure:
-    """A score for each class, one panel a layer, methods beside each other.
+    """A score for each class, one panel a layer, methods side by side.
 
     table: method, seed, layer, label (text), value, chance, shuffled (0 to 1), one row a decoder and class; layers
     count from 0. score, what: the names of the score and of a class.

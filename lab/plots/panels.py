@@ -1,5 +1,5 @@
 """Small multiples and what is in them: a grid of panels with sizes in pixels, lines, points, whiskers, bands; and rows
-of numbers, ours beside what a paper prints."""
+of numbers, ours and what a paper prints."""
 
 from __future__ import annotations
 
@@ -11,7 +11,18 @@ import pandas as pd
 
 from lab.plots import go, make_subplots
 from lab.plots.caption import true_minus
-from lab.plots.style import BLUE, INK, METHOD_SYMBOLS, SEQUENTIAL, SIZE, TEMPLATE, colour, faded, method_title
+from lab.plots.style import (
+    BLUE,
+    INK,
+    LEGEND_ABOVE,
+    METHOD_SYMBOLS,
+    SEQUENTIAL,
+    SIZE,
+    TEMPLATE,
+    colour,
+    faded,
+    method_title,
+)
 from lab.statistics import half_width
 
 BOTTOM = 50  # px below the lowest panels: tick labels and axis title
@@ -61,7 +72,7 @@ def grid(
         template=TEMPLATE,
         height=top + inner + BOTTOM,
         margin={"l": left, "r": RIGHT, "t": top, "b": BOTTOM},
-        legend={"orientation": "h", "xref": "container", "yref": "container", "x": 0.01, "y": 1, "yanchor": "top"},
+        legend={"orientation": "h"} | LEGEND_ABOVE,
     )
     for number, title in enumerate(titles):
         if title:

@@ -112,6 +112,8 @@ _AXIS = {
     "title": {"font": {"size": SIZE}, "standoff": 6},
 }
 
+# in the upper left corner
+LEGEND_ABOVE = {"xref": "container", "yref": "container", "x": 0.01, "y": 1, "yanchor": "top"}
 TEMPLATE = {  # for `template=` of a Plotly layout
     "layout": {
         "font": {"family": FONT, "size": SIZE, "color": INK},

@@ -13,7 +13,7 @@ import torch
 
 from lab.plots import go, make_subplots
 from lab.plots.panels import grid, place_bars, points
-from lab.plots.style import BLUE, CELL_INK, FONT, GREEN, GREY, ORANGE, SIZE, SKY, TEMPLATE, VERMILLION
+from lab.plots.style import BLUE, CELL_INK, FONT, GREEN, GREY, LEGEND_ABOVE, ORANGE, SIZE, SKY, TEMPLATE, VERMILLION
 from lab.tasks import Operation
 from lab.tasks.sraven import COLUMNS, RULES
 from lab.tasks.stream import Examples
@@ -155,7 +155,7 @@ def bars_frame() -> go.Figure:
         template=TEMPLATE,
         barmode="overlay",
         margin={"l": 40, "r": 14, "t": TOP, "b": BOTTOM},
-        legend={"xref": "container", "yref": "container", "x": 0.01, "y": 1, "yanchor": "top"},
+        legend=LEGEND_ABOVE,
         xaxis={"title": {"text": "value (height: probability)"}, "dtick": 1, "showgrid": False},
         yaxis={"tickfont": {"size": 14}, "ticks": ""},
     )

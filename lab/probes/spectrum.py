@@ -137,7 +137,7 @@ def leading(
 
 
 def starts(hessian: Hessian, count: int, seed: int) -> Tensor:
-    """Vectors of random directions, (count, R, P): the same for each run, whoever is beside it."""
+    """Vectors of random directions, (count, R, P): the same for each run, alone or with others."""
     drawn = np.random.default_rng(seed).normal(size=(count, 1, hessian.size))
     return torch.from_numpy(drawn).expand(-1, hessian.runs, -1)
 

@@ -84,7 +84,7 @@ class TaskCase:
 
     @property
     def plain(self) -> dict[str, Part]:
-        """The splits whose answers are told alike: without "test_easy" beside "test"."""
+        """The splits with one kind of answers: without "test_easy" where there is "test"."""
         return {name: part for name, part in self.parts.items() if name == _family(name)}
 
     @property
@@ -215,7 +215,7 @@ def latents_agree_with_targets(case: TaskCase) -> str | None:
             demand(not wrong, f"{wrong} answers of {split} are not what {name} says")
     if not telling:
         raise NotAsked("no latent tells the answer by itself")
-    return f"the answer is told by {listed(telling)}"
+    return f"the answer follows from {listed(telling)}"
 
 
 @law

@@ -272,7 +272,7 @@ static int64_t NAME(chunk)(const fleet *f) {
 /* A vector's multiple, so that buffers begin where vectors do. */
 static int64_t NAME(whole)(int64_t count) { return (count + LANES - 1) / LANES * LANES; }
 
-/* How many numbers `step` needs beside the fleet's own. */
+/* How many numbers `step` needs besides the fleet's own. */
 int64_t NAME(scratch)(const fleet *f) {
     const int64_t most = NAME(largest)(f), chunk = NAME(chunk)(f);
     int64_t depth = most > chunk ? most : chunk, total = NAME(whole)(depth * PANEL) + NAME(whole)(most);

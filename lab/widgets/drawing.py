@@ -23,7 +23,7 @@ from lab.plots.caption import plain
 from lab.plots.latent_codes import CONTROLS, NAMES, in_order, look
 from lab.plots.learning_curves import draw_costs
 from lab.plots.panels import place
-from lab.plots.style import BLACK, BLUE, GREY, SEQUENTIAL, SIZE, SKY, TEMPLATE, VERMILLION
+from lab.plots.style import BLACK, BLUE, GREY, LEGEND_ABOVE, SEQUENTIAL, SIZE, SKY, TEMPLATE, VERMILLION
 from lab.probes.calling import Slice1D, Slice2D
 from lab.probes.codes import Codes
 from lab.probes.complexity import Complexity
@@ -164,7 +164,7 @@ def _way(result: Connectivity) -> go.Figure:
                 figure.add_scatter(x=result.along, y=way, line=thin, opacity=0.5, showlegend=False, **quiet, **at)
             mean = {"y": each.mean(0), "line": {"color": colour, "width": 2.5}, "showlegend": column == 1}
             figure.add_scatter(x=result.along, name=name, **mean, **quiet, **at)
-    figure.update_layout(template=TEMPLATE, height=320)
+    figure.update_layout(template=TEMPLATE, height=320, legend=LEGEND_ABOVE, margin={"t": 56})
     return figure.update_xaxes(title_text="from a (0) to b (1)")
 
 
@@ -178,7 +178,7 @@ def _spectrum(result: Spectrum) -> go.Figure:
         marker = {"color": VERMILLION, "symbol": "line-ns-open", "size": 12}
         low, leading = np.full(len(values), np.nanmin(visible)), {"legendgroup": "leading", "showlegend": number == 0}
         figure.add_scatter(x=values, y=low, mode="markers", marker=marker, name="leading eigenvalues", **leading)
-    figure.update_layout(template=TEMPLATE, height=320)
+    figure.update_layout(template=TEMPLATE, height=320, legend=LEGEND_ABOVE, margin={"t": 40})
     figure.update_xaxes(title_text="eigenvalue of the Hessian")
     return figure.update_yaxes(title_text="density", type="log", exponentformat="power")
 

@@ -234,7 +234,7 @@ def gains(table: pd.DataFrame, together: bool = True) -> dict[tuple[str, str], E
 
 def ranking(table: pd.DataFrame) -> pd.DataFrame:
     """One row a task and function: task, function, over (the best fixed one), rate, score, gain with its simultaneous
-    interval (low, high), seeds, needed (seeds that would decide it, about; missing: decided, or it cannot be told),
+    interval (low, high), seeds, needed (seeds that would decide it, about; missing: decided, or unknown),
     step (median of the first steps with the fixed one's score), cost (× GELU)."""
     effects, rows_ = gains(table), []
     for task, rows, control in _tasks(table):

@@ -18,7 +18,7 @@ from lab.papers.tables import Labelled
 from lab.plots import go
 from lab.plots.caption import set_reading
 from lab.plots.panels import grid, line, points, whiskers
-from lab.plots.style import BLACK, BLUE, GREY, INK, ORANGE, SEQUENCE, SIZE, TEMPLATE
+from lab.plots.style import BLACK, BLUE, GREY, INK, LEGEND_ABOVE, ORANGE, SEQUENCE, SIZE, TEMPLATE
 from lab.tasks import Sraven
 from lab.tasks.counts import count_problems, count_tasks, estimate_ambiguity
 
@@ -175,7 +175,7 @@ def table_a2(table: pd.DataFrame) -> go.Figure:
         template=TEMPLATE,
         height=360,
         margin={"l": 70, "r": 16, "t": 40, "b": 50},
-        legend={"xref": "container", "yref": "container", "x": 0.01, "y": 1, "yanchor": "top"},
+        legend=LEGEND_ABOVE,
     )
     ends = (-0.5, len(values) - 0.4)
     figure.update_xaxes(title_text="values a feature F", tickvals=list(range(len(values))), ticktext=values, range=ends)

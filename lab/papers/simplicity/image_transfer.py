@@ -211,7 +211,7 @@ def _correlation(table: pd.DataFrame) -> str:
     verdict = _together(table)
     if verdict.effect != verdict.effect:
         return ""
-    low, high = max(-1.0, verdict.low), min(1.0, verdict.high)
+    low, high = np.clip([verdict.low, verdict.high], -1, 1)  # NaN stays
     spread = f" [{low:.2f}, {high:.2f}]" if low == low else ""
     pair = " and ".join(TITLES[name] for name in verdict.case.split(" and "))
     return (

@@ -19,7 +19,7 @@ from lab.papers.transformers.settings import SEARCHED_TO, TRAINED_TO, origin, se
 from lab.plots import go
 from lab.plots.caption import interval_note, set_reading
 from lab.plots.panels import ACCURACY, FULL, band, grid, method_line, name_axes, percent_whiskers, place
-from lab.plots.style import GREY, SIZE, TEMPLATE, colour, methods_of
+from lab.plots.style import GREY, LEGEND_ABOVE, SIZE, TEMPLATE, colour, methods_of
 from lab.statistics import over_seeds
 from lab.tasks.named import task_title
 from lab.training.sequences import Data
@@ -154,7 +154,7 @@ def fig3(table: pd.DataFrame) -> go.Figure:
         template=TEMPLATE,
         height=390,
         margin={"l": 62, "r": 16, "t": 54, "b": 50},
-        legend={"xref": "container", "yref": "container", "x": 0.01, "y": 1, "yanchor": "top"},
+        legend=LEGEND_ABOVE,
         xaxis={"title": {"text": "sequence length (symbols to copy)"}, "dtick": 2, "tick0": 0},
         yaxis={"title": {"text": "test accuracy, whole sequence (%)"}, "range": FULL},
     )

@@ -158,7 +158,7 @@ def fig7(table: pd.DataFrame, functions: pd.DataFrame) -> go.Figure:
 
 
 def fig13(table: pd.DataFrame) -> go.Figure:
-    """How far training perplexity is below the baseline's, in percent, by size; methods beside each other.
+    """How far training perplexity is below the baseline's, in percent, by size; methods side by side.
 
     table: method, layers, width, seed, perplexity.
     """

@@ -123,3 +123,12 @@ def test_searches_differ_as_far_as_table_1_says():
     table = pd.read_csv(shipped_results("simplicity/table1", "overnight").folder / "table.csv.gz")
     means = 100 * table[table["chosen"]].groupby("search")["accuracy"].mean()
     assert (round(means.std(), 1), len(means)) == (image_transfer.BETWEEN_SEARCHES, image_transfer.SEARCHES_OF_TABLE_1)
+
+
+def test_a_correlation_of_three_models_has_no_interval():
+    rises = {"mnist": [0.1, 0.2, 0.4], "fashion_mnist": [0.1, 0.3, 0.4]}
+    rows = [(target, RELU, 1, 0, 0.5) for target in rises]
+    rows += [(target, f"function {n}", 1, 0, 0.5 + rise) for target in rises for n, rise in enumerate(rises[target])]
+    table = pd.DataFrame(rows, columns=["target", "source", "layers", "seed", "accuracy"])
+    said = image_transfer._correlation(table)
+    assert said.endswith("over models with learned functions: 0.93."), said

@@ -27,7 +27,7 @@ PACKAGES = Path(sysconfig.get_path("purelib"))
 FUNCTIONS = """
 import sys, torch, lab
 from lab.nonlinearity.channels import ChannelSpline
-from lab.nonlinearity.learnable import KANLinear
+from lab.nonlinearity.kan import KANLayer
 nn = torch.nn
 make = lambda: nn.Sequential(nn.Linear(3, 8), nn.GELU(), nn.Linear(8, 2))
 phi, model, x = lab.zoo("transformers/memorize"), make(), torch.randn(5, 3)
@@ -40,7 +40,7 @@ phi.save("phi.json")
 assert torch.equal(lab.Spline.load("phi.json").values, phi.values)
 assert phi.polynomial(8)(x).shape == phi.simplified(0.01).spline(x).shape == x.shape
 assert lab.swap(make(), nn.GELU, phi, per_channel=True) == ["1"]
-assert ChannelSpline(torch.zeros(3, 5))(x).shape == x.shape and KANLinear(3, 2)(x).shape == (5, 2)
+assert ChannelSpline(torch.zeros(3, 5))(x).shape == x.shape and KANLayer(3, 2)(x).shape == (5, 2)
 assert lab.Spline.from_function(torch.sin)(x).shape == x.shape and len(lab.zoo_names()) == 17
 heavy = {"pandas", "plotly", "numba", "scipy", "sklearn", "tyro", "IPython"} & set(sys.modules)
 assert not heavy, heavy

@@ -4,19 +4,20 @@ import os
 import platform
 from collections.abc import Callable
 from contextlib import suppress
+from pathlib import Path
 
 import torch
 
 from lab.data import cache, datasets
 from lab.devices import choose_device, device_name
 from lab.errors import LabError
-from lab.files import locked
+from lab.files import locked, read
 from lab.nonlinearity import op
 from lab.nonlinearity.zoo import own_folder, zoo_names
 from lab.places import VERSION, in_words, unused
-from lab.spec import Perceptron
+from lab.spec import from_json
 from lab.store import UNNOTED, Store, results
-from lab.versions import ARITHMETIC, version_of
+from lab.versions import arithmetic, version_of
 
 PACKAGES = (
     "numpy",
@@ -85,6 +86,15 @@ def _data() -> str:
     return f"{said}; what is fetched goes to {cache.folder()}"
 
 
+def _is_of_today(result: Path) -> bool:
+    """Whether a result has the revision of the arithmetic by which its spec trains today; so has what cannot be read,
+    of which another line tells."""
+    with suppress(OSError, ValueError):
+        spec = from_json((read(result / "spec.json") or b"").decode())
+        return results.done(result).get("notes", {}).get("arithmetic", UNNOTED) == arithmetic(spec)
+    return True
+
+
 def _store() -> dict[str, str]:
     try:
         store = Store()
@@ -97,9 +107,8 @@ def _store() -> dict[str, str]:
         return {"store": str(store.folder), "store health": str(error)}
     if (problem := store.problem()) is not None:
         return findings | {"store health": problem}
-    revisions = [str(results.done(path).get("notes", {}).get("arithmetic", UNNOTED)) for path in store.results()]
-    if others := sum(revision not in (str(ARITHMETIC), str(Perceptron.arithmetic)) for revision in revisions):
-        said = f"{others} results there are of another revision of the lab's arithmetic than today's {ARITHMETIC}"
+    if others := sum(not _is_of_today(path) for path in store.results()):
+        said = f"{others} results there are of another revision of the lab's arithmetic than today's"
         findings["store"] += f"; {said}, and no figure mixes the two"
     more = [f"and {len(damaged) - 3} more: see `lab store verify`"] if len(damaged) > 3 else []
     health = [*damaged[:3], *more] or ["every result is as it was written"]

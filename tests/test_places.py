@@ -15,7 +15,9 @@ from lab.data import cache
 from lab.errors import LabError
 from lab.nonlinearity.zoo import own_folder
 from lab.places import SHIPPED
+from lab.spec import ConstantRate, Perceptron, RunSpec
 from lab.store import Store
+from lab.tasks import Operation
 from lab.versions import versions
 from tests.processes import ROOT
 
@@ -121,8 +123,17 @@ def test_the_doctor_says_that_a_store_is_of_another_lab(monkeypatch, store_folde
     shipped = next(SHIPPED.glob("searches/*"))
     shutil.copytree(shipped, store_folder / "searches" / shipped.name)
     revision = json.loads((shipped / "done.json").read_text())["notes"].get("arithmetic", "2")
-    monkeypatch.setattr(doctor, "ARITHMETIC", int(revision))
+    monkeypatch.setattr(doctor, "arithmetic", lambda spec: revision)
     assert "arithmetic" not in doctor.examine()["store"]
-    monkeypatch.setattr(doctor, "ARITHMETIC", int(revision) + 1)
+    monkeypatch.setattr(doctor, "arithmetic", lambda spec: str(int(revision) + 1))
+    assert "1 results there are of another revision of the lab's arithmetic than today's" in doctor.examine()["store"]
+
+
+@pytest.mark.parametrize(
+    ("model", "revision", "words"), [(Perceptron(1, 4), 3, ""), (Perceptron(1, 4), 2, "1 results")]
+)
+def test_the_doctor_knows_the_revision_of_each_kind_of_model(store_folder, model, revision, words):
+    spec = RunSpec(Operation("a+b"), model, ConstantRate(2, 0.01), 0)
+    Store().save(spec, {}, {}, {"arithmetic": str(revision)})
     said = doctor.examine()["store"]
-    assert f"1 results there are of another revision of the lab's arithmetic than today's {int(revision) + 1}" in said
+    assert words in said and (bool(words) == ("arithmetic" in said))

@@ -8,7 +8,6 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from lab.nonlinearity.kan import KANLayer
 from lab.nonlinearity.table import Learnable, named_function
 
 
@@ -77,6 +76,3 @@ class ScaledGEGLU(Learnable):
     def forward(self, x: Tensor) -> Tensor:
         x, gate = x.chunk(2, -1)
         return x * self.beta * F.gelu(gate, approximate="tanh")
-
-
-KANLinear = KANLayer  # its first name, which the documentation gave

@@ -37,6 +37,7 @@ def search(
     progress: bool = True,
     by: str | None = None,
     *,
+    keep: int | None = None,
     model: Callable[[int], nn.Module] | None = None,
     replace: Replaced | None = None,
     **settings: Any,
@@ -52,6 +53,8 @@ def search(
     by: "two_loss" (Algorithm 1 of the transformers paper), or "episodes" (Algorithm 1 of the simplicity paper): for
         tables only, and their default.
     device: "auto" (a GPU if there is one), "cpu" or "cuda".
+    keep: so many checkpoints of the functions are kept, as by `lab.train`: `.checkpoints` are the steps, `.at(step)`
+        the functions; `lab.explore` has a slider over them.
 
     One function for all activations of your own model, on a `lab.Data` (by="two_loss" unless said otherwise):
 
@@ -87,10 +90,10 @@ def search(
             given = "learn" if learn is not None else "scale"
             raise ArgumentError(f"{given} is for the papers' tasks; on a lab.Data, give replace= and steps=")
         return search_data(
-            task, model, replace, by, seed=seed, device=device, store=store, progress=progress, **settings
+            task, model, replace, by, seed=seed, device=device, store=store, progress=progress, keep=keep, **settings
         )
     store, spec = as_store(store), searched(task, scale, learn, check_whole("seed", seed, 0, MOST_SEED), by)
-    complete([spec], store, device, progress)
+    complete([spec], store, device, progress, keep=keep)
     return EpisodeResult(spec, store) if isinstance(spec, EpisodeSpec) else SearchResult(spec, store)
 
 
@@ -125,6 +128,7 @@ def train(
     like: Run | None = None,
     phi: Function | None = None,
     trajectory: int | None = None,
+    keep: int | None = None,
 ) -> Runs:
     """Train models for a task from scratch, one run for each seed. Runs that the store has are read, not repeated.
 
@@ -143,6 +147,11 @@ def train(
     like: a run, in the place of a task: the same data, model and settings, with phi in the place of its function, and
         what else is given; the same seed, unless seeds is.
     trajectory: for tables, remember the weights every so many steps, as `run.trajectory`.
+    keep: keep so many checkpoints of each run, 2 to 1000, after steps on a logarithmic scale from 0 to the last (fewer
+        where steps are few): `run.checkpoints` are the steps, `run.model(step)` the models, `run.trajectory` all
+        weights; explorers of the run have a slider over them. They lie beside the run, whose key is the same, and take
+        `keep` × 4 bytes a weight: 20 of a transformer with 50,000 weights 4 MB, of one with a million 80 MB; while it
+        trains, as much memory. A run that is there without them is trained again, as one line says.
 
     Returns `Runs`: `.accuracy` (runs, evaluations), 0 to 1, at `.steps`; `.table`, a data frame. Raises ArgumentError
     and LabError as `search`.
@@ -154,6 +163,8 @@ def train(
     'sraven'
     >>> train("ab mod 5", seeds=2, scale="smoke", progress=False).accuracy.shape
     (2, 3)
+    >>> train("memorize", seeds=1, scale="smoke", progress=False, keep=4)[0].checkpoints.tolist()
+    [0, 1, 3, 6]
     >>> sorted(train("moby_dick", seeds=1, scale="smoke", progress=False).scores)
     ['accuracy_test', 'bits_test', 'loss_test']
     """
@@ -167,7 +178,7 @@ def train(
         raise ArgumentError("like= has the run's own task and model; give phi=, to take the place of its function")
     store, recipe = as_store(store), recipe_of(specs[0].recipe, steps, rate, batch, optimizer, trajectory)
     specs = [dataclasses.replace(spec, recipe=recipe) for spec in specs]
-    complete(specs, store, device, progress)
+    complete(specs, store, device, progress, keep=keep)
     return Runs([Run(spec, store) for spec in specs])
 
 

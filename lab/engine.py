@@ -14,6 +14,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import nullcontext, suppress
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -44,13 +45,15 @@ def complete(
     report: Report | None = None,
     cluster: Client | None = None,
     urgency: Mapping[Spec, float] | None = None,
+    keep: int | None = None,
 ) -> None:
     """Train whatever is missing, searches before the runs that need them. Everything finished is kept at once.
 
     What another process trains at this moment is left to it, and waited for when nothing else is to be done.
     workers: processes on a CPU (default: one a core). report(done, total, what) counts training steps. cluster: whose
     workers do the work instead (`lab.cluster`), on the device that they offer; `store` must be seen by all of them.
-    urgency: of specs that go before others there.
+    urgency: of specs that go before others there. keep: how many checkpoints of each of `specs` are kept; what has
+    none is trained again.
     """
     workers, specs = workers or _workers(), list(dict.fromkeys(specs))
     report = report or (lambda done, total, what: None)
@@ -59,17 +62,21 @@ def complete(
     for spec in (*specs, *before):
         trainer(spec).check(spec)
     wanted, done = list(dict.fromkeys([*before, *specs])), 0
-    missing = [spec for spec in wanted if not store.has(spec)]
+    keep_of = dict.fromkeys(specs, keep)
+    missing = [spec for spec in wanted if not store.has(spec, keep_of.get(spec))]
     if missing:
         store.check_writable()
         with suppress(LabError):  # what another user's process has left
             store.sweep()
-        store.drop_checkpoints_of_stored()
+        store.drop_checkpoints_of_stored(missing)
     what = in_words(missing)
     members = Members(cluster, device, store) if missing and cluster is not None else None
     while missing:
         with planned_for_gpu(members.gpu_memory) if members and members.gpu_memory else nullcontext():
             jobs = jobs_of(store.free(missing), members.device if members else device, store)
+        jobs = [
+            replace(job, keep=max((keep_of.get(spec) or 0 for spec in job.specs), default=0) or None) for job in jobs
+        ]
         found_by = {spec: index for index, job in enumerate(jobs) for spec in job.specs}
         after = [{found_by[need] for spec in job.specs for need in needs(spec) if need in found_by} for job in jobs]
         if members:
@@ -77,7 +84,7 @@ def complete(
         else:
             ended = _perform(jobs, after, device, workers, _counter(jobs, done, report, what))
         done += sum(jobs[i].steps for i in ended)
-        missing = [spec for spec in missing if not store.has(spec)]
+        missing = [spec for spec in missing if not store.has(spec, keep_of.get(spec))]
         if missing and not ended:
             left = sum(job.steps for job in jobs)
             wait(missing, store, partial(report, done, done + left))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
@@ -11,13 +12,15 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeVar, overload
 
 import numpy as np
 import pandas as pd
+import torch
 from torch import Tensor, nn
 
 from lab import engine
 from lab.devices import choose_device
-from lab.errors import ArgumentError, LabError, check_type, shown
+from lab.errors import ArgumentError, LabError, check_type, check_whole, shown
+from lab.jobs.course import tensors_of
 from lab.progress import Progress
-from lab.spec import RunSpec, key, to_json
+from lab.spec import RunSpec, is_search, key, to_json
 from lab.store import Spec, Store, as_store
 from lab.training.fleet import restored
 
@@ -26,6 +29,7 @@ if TYPE_CHECKING:
 
 R = TypeVar("R")
 MOST_SEEDS, MOST_SEED, MOST_WIDTH = 10_000, 2**32 - 1, 2**16  # of one call; of the generators; that memory holds
+MOST_KEPT = 1000  # checkpoints of a run: as many times its weights are held and written
 MUCH = 0.05  # of a function's inputs beyond its knots: a larger share is said
 
 
@@ -88,6 +92,35 @@ class Stored:
     @cached_property
     def _stored(self) -> tuple[dict[str, np.ndarray], dict[str, Tensor], dict]:
         return self.store.load(self.spec)
+
+    @cached_property
+    def checkpoints(self) -> np.ndarray:
+        """The steps after which checkpoints were kept (`keep=`), (S,), from 0 to the last; of a search by episodes, how
+        many of these were over. Raises ArgumentError where there are none."""
+        return self._course["steps"].numpy()
+
+    @property
+    def has_checkpoints(self) -> bool:
+        """Whether any were kept."""
+        return self.store.course(self.spec) is not None
+
+    @cached_property
+    def _course(self) -> dict[str, Tensor]:
+        if (course := self.store.course(self.spec)) is None:
+            call = f"lab.{'search' if is_search(self.spec) else 'train'}(…, keep=20)"
+            raise ArgumentError(
+                f"no checkpoints of {self.spec.task_name}, {self.key[:12]}, were kept: {call} trains it again and keeps"
+                " them; it stays what it is"
+            )
+        return course
+
+    def _learned(self, step: int) -> dict[str, Tensor]:
+        """What a checkpoint has, (1, …) each."""
+        steps = self.checkpoints.tolist()
+        if check_whole("step", step, 0) not in steps:
+            raise ArgumentError(f"step={step}: checkpoints were kept after {', '.join(map(str, steps))}")
+        place = steps.index(step)
+        return {name: tensor[place : place + 1] for name, tensor in tensors_of(self._course).items()}
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -156,21 +189,26 @@ class Run(Stored):
         """Device, wall time in seconds and size of the fleet it was trained in."""
         return self._stored[2]
 
-    def model(self) -> nn.Module:
-        """The trained model, with a run axis of length 1."""
-        return restored(self.spec, self.store, self._stored[1])
+    def model(self, step: int | None = None) -> nn.Module:
+        """The trained model, with a run axis of length 1; as it was after a step, one of `checkpoints`."""
+        return restored(self.spec, self.store, self._stored[1] if step is None else self._learned(step))
 
     @property
     def trajectory(self) -> tuple[np.ndarray, np.ndarray]:
         """The weights on the way: steps (S,), and after each the weights (S, P), flat, in the order of
-        `model().parameters()` without knots.
+        `model().parameters()` without knots; every so many steps (`trajectory=`), or as checkpoints (`keep=`).
 
-        They are those of training itself; what is evaluated and kept is a mean over its last steps. Raises
-        ArgumentError for a run that did not keep them.
+        They are those of training itself; on tables, what is evaluated and stored as the run is a mean over its last
+        steps, at the best evaluation. Raises ArgumentError for a run that did not keep them.
         """
-        if (path := self._stored[1].get("trajectory")) is None:
-            raise ArgumentError("this run's weights were not remembered on its way; set trajectory= in its Descent")
-        return np.arange(len(path)) * self.spec.recipe.trajectory, path.numpy()
+        if (path := self._stored[1].get("trajectory")) is not None:
+            return np.arange(len(path)) * self.spec.recipe.trajectory, path.numpy()
+        if not self.has_checkpoints:
+            said = "this run's weights were not remembered on its way; train it with keep=20"
+            raise ArgumentError(f"{said}{', or trajectory=' if hasattr(self.spec.recipe, 'trajectory') else ''}")
+        weights = tensors_of(self._course)
+        names = [name for name, _ in self.model().named_parameters() if name in weights]
+        return self.checkpoints, torch.cat([weights[name].flatten(1) for name in names], 1).numpy()
 
 
 class Runs(RunList[Run]):
@@ -271,12 +309,20 @@ def complete(
     cluster: Client | None = None,
     urgency: Mapping[Spec, float] | None = None,
     announce: bool = True,
+    keep: int | None = None,
 ) -> None:
     """`engine.complete` with a progress bar in training steps, or a line now and then where stderr is a file. What will
     take more than 15 seconds says so, unless the caller has (`announce`). Raises MixedRevisionsError where the store
-    has some of them from another revision of the lab's arithmetic."""
+    has some of them from another revision of the lab's arithmetic. keep: how many checkpoints of each are kept; one
+    line says which are trained again for that."""
     store.check_one_revision(specs)
+    if keep is not None:
+        keep = check_whole("keep", keep, 2, MOST_KEPT)
+        again = [spec for spec in specs if store.has(spec) and not store.has_course(spec, keep)]
+        if again:
+            said = f"{len(again)} of {len(specs)} are in the store without {keep} checkpoints, and are trained again"
+            print(f"{said} to keep these; their results stay", file=sys.stderr)
     if cluster is None:
         choose_device(device)  # before there is a bar
     with Progress(announce) if progress else nullcontext() as report:
-        engine.complete(specs, store, device, workers, report, cluster, urgency)
+        engine.complete(specs, store, device, workers, report, cluster, urgency, keep)

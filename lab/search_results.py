@@ -10,6 +10,7 @@ from typing import Any, Protocol, cast
 from weakref import WeakKeyDictionary
 
 import numpy as np
+from torch import Tensor
 
 from lab.errors import ArgumentError, check_type, check_whole, described
 from lab.nonlinearity.spline import Spline
@@ -53,7 +54,13 @@ class LearnedFunctions(Stored):
         _searches.update(dict.fromkeys(splines.values(), cast(Any, self)))
         return splines
 
-    def _splines(self) -> dict[str, Spline]:
+    def at(self, step: int) -> dict[str, Spline]:
+        """The functions by part as they were after a step, one of `checkpoints`; of a search by episodes, what the
+        winning restart would have given after so many episodes."""
+        return self._splines({name: values[0] for name, values in self._learned(step).items()})
+
+    def _splines(self, knots: Mapping[str, Tensor] | None = None) -> dict[str, Spline]:
+        """knots: by part, as they are stored; by default those of the result."""
         raise NotImplementedError
 
     def publish(
@@ -146,8 +153,8 @@ class SearchResult(LearnedFunctions):
         """
         return self._stored[0]
 
-    def _splines(self) -> dict[str, Spline]:
-        knots = self._stored[1]  # a file has no order
+    def _splines(self, knots: Mapping[str, Tensor] | None = None) -> dict[str, Spline]:
+        knots = self._stored[1] if knots is None else knots  # a file has no order
         parts = sorted(knots, key=lambda part: (part != "mlp", part))
         return {part: Spline(knots[part], self.spec.low, self.spec.high) for part in parts}
 
@@ -176,14 +183,15 @@ class EpisodeResult(LearnedFunctions):
 
     def of_restart(self, restart: int | None = None) -> dict[str, Spline]:
         """The functions of a restart, by name as in `splines`. Default: the winner's."""
+        return self._splines(restart=restart)
+
+    def _splines(self, knots: Mapping[str, Tensor] | None = None, restart: int | None = None) -> dict[str, Spline]:
         if restart is not None:
             check_whole("restart", restart, 0, len(self.spec.restarts) - 1)
         end = f"@{self.winner if restart is None else restart}"
-        knots = {n.removesuffix(end): values for n, values in self._stored[1].items() if n.endswith(end)}
+        named = (self._stored[1] if knots is None else knots).items()
+        knots = {n.removesuffix(end): values for n, values in named if n.endswith(end)}
         return {name: Spline(knots[name], self.spec.low, self.spec.high) for name in sorted(knots)}
-
-    def _splines(self) -> dict[str, Spline]:
-        return self.of_restart()
 
     @property
     def results(self) -> np.ndarray:

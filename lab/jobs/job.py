@@ -8,13 +8,14 @@ import json
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, Protocol, cast
 
 import torch
 from torch import Tensor
 
 from lab.devices import device_name
 from lab.errors import ArgumentError
+from lab.jobs.course import Course
 from lab.nonlinearity import op
 from lab.spec import needs
 from lab.store import Spec, Store
@@ -26,11 +27,12 @@ Report = Callable[..., None]  # (steps done, where it stands in words)
 
 @dataclass(frozen=True)
 class Job:
-    """One call's worth of work: specs that are trained together."""
+    """One call's worth of work: specs that are trained together. keep: how many checkpoints of each, if any."""
 
     specs: tuple[Spec, ...]
     device: str
     store: str
+    keep: int | None = None
 
     @property
     def steps(self) -> int:
@@ -121,7 +123,7 @@ def perform(job: Job, report: Report | None = None) -> bool:
     """
     store, report = Store(job.store), report or (lambda steps, words="": None)
     with store.lease(job.specs) as free:
-        there = [store.has(spec) for spec in job.specs]
+        there = [store.has(spec, job.keep) for spec in job.specs]
         if all(there):  # another process was faster
             report(job.steps)
             return True
@@ -161,7 +163,10 @@ def run_with_checkpoints(job: Job, store: Store, state: State, loop: Callable, t
     """Run a loop to its end, from its last checkpoint where there is one, keeping new ones; notes of what it took, in
     all processes that worked on it."""
     before: Mapping[str, Any] = {}
-    if (saved := store.checkpoint(job.specs)) is not None:
+    is_there = job.keep is None or all(store.has_course(spec, job.keep) for spec in job.specs)
+    course = None if is_there else Course(job.specs, cast(int, job.keep))
+    saved = store.checkpoint(job.specs)
+    if saved is not None and (course is None or course.restore(saved)):
         if (written := saved.pop(NOTES, None)) is not None:
             before = json.loads(bytes(written.tolist()))
         state.restore(saved)
@@ -176,19 +181,25 @@ def run_with_checkpoints(job: Job, store: Store, state: State, loop: Callable, t
 
     def each_step(state: State) -> bool:
         tell(state)
+        if course is not None:
+            course.look(state)
         if time.monotonic() - clock[0] > CHECKPOINT_SECONDS and not state.over:
-            keep(job, store, state, so_far())
+            keep(job, store, state, so_far(), course)
             clock[0] = time.monotonic()
         return True
 
+    if course is not None:
+        course.look(state)
     loop(state, each_step)
+    if course is not None:  # before the result: a kill between the two brings neither back
+        course.save(store)
     return so_far()
 
 
-def keep(job: Job, store: Store, state: State, notes: Mapping[str, Any]) -> None:
-    """Write a checkpoint: a state, and the notes so far."""
+def keep(job: Job, store: Store, state: State, notes: Mapping[str, Any], course: Course | None = None) -> None:
+    """Write a checkpoint: a state, the notes, and the course so far."""
     written = torch.frombuffer(bytearray(json.dumps(dict(notes)).encode()), dtype=torch.uint8)
-    store.keep_checkpoint(job.specs, state.state() | {NOTES: written})
+    store.keep_checkpoint(job.specs, state.state() | {NOTES: written} | (course.state() if course else {}))
 
 
 def _continued(before: Mapping[str, Any], here: Mapping[str, str]) -> dict[str, str]:

@@ -85,7 +85,7 @@ def train_runs(job: Job, store: Store, report: Report) -> None:
     notes |= {"kernel": notes["kernel"] + note_of(fleet), "seconds": notes["seconds"] / len(specs), "fleet": len(specs)}
     arrays = fleet.history.arrays()
     for run, spec in enumerate(specs):
-        if store.has(spec):
+        if store.has(spec) and not job.keep:  # trained again for its checkpoints: other numbers are said
             continue
         history = {name: array if name == "steps" else array[:, run] for name, array in arrays.items()}
         diverged = None if fleet.died[run] < 0 else [int(fleet.died[run]), repr(float(fleet.last_value[run]))]

@@ -35,7 +35,7 @@ from lab.training.modules.maker import Maker, maker
 from lab.training.modules.side_by_side import TRAINED, WAYS
 from lab.training.optimizers import RULES
 
-GIVEN = ("seed", "device", "progress")  # by lab.search, whatever the user has set
+GIVEN = ("seed", "device", "progress", "keep")  # by lab.search, whatever the user has set
 TRAINING = tuple("steps rate batch optimizer schedule decay momentum warmup cooldown precision every threads".split())
 USUAL = {  # names that other libraries have
     **dict.fromkeys(("lr", "learning_rate"), "rate"),
@@ -144,6 +144,7 @@ def search_by_two_losses(
     store: Store | None = None,
     progress: bool = True,
     side_by_side: str | None = None,
+    keep: int | None = None,
     **fit: Any,
 ) -> SearchResult:
     """Learn one function for all the activations of a model of your own, by two losses; see `lab.search`."""
@@ -153,7 +154,7 @@ def search_by_two_losses(
     recipe = recipe_of(steps, rate, device, **fit)
     phi = _function(low, high, knots, spline_rate, start, seed)
     wanted = ModuleSearch(task(data), spec, recipe, check_whole("models", models), *phi)
-    complete([wanted], store, device, progress, workers=1)
+    complete([wanted], store, device, progress, workers=1, keep=keep)
     return SearchResult(wanted, store)
 
 
@@ -178,6 +179,7 @@ def search_by_episodes(
     store: Store | None = None,
     progress: bool = True,
     side_by_side: str | None = None,
+    keep: int | None = None,
     **fit: Any,
 ) -> EpisodeResult:
     """The same by episodes (Algorithm 1 of the simplicity paper); see `lab.search`."""
@@ -201,7 +203,7 @@ def search_by_episodes(
         pool=tuple(name for name in TRAINED if name in data.rows),
         normalized=True,
     )
-    complete([wanted], store, device, progress, workers=1)
+    complete([wanted], store, device, progress, workers=1, keep=keep)
     return EpisodeResult(wanted, store)
 
 

@@ -4,6 +4,7 @@
 |---|---|
 | `runs/`, `searches/` | a folder for each result: `spec.json`, `history.npz`, `weights.safetensors`, `done.json` |
 | `checkpoints/` | the state of each fleet in training, a file |
+| `courses/` | a file for each result of which checkpoints were asked for: what was learned by some of its steps |
 | `leases/` | which process trains what, while it does |
 | `forced/` | what `--force` has forgotten and is not trained again yet |
 

@@ -11,7 +11,8 @@ from lab.files import is_temporary
 from lab.store import checkpoints, leases, objects, results
 
 RESULTS = ("searches", "runs")
-FOLDERS = (*RESULTS, "checkpoints", "forced", "leases")
+STATES = ("checkpoints", "courses")
+FOLDERS = (*RESULTS, *STATES, "forced", "leases")
 
 
 def result_folders(store: Path) -> Iterator[Path]:
@@ -22,9 +23,9 @@ def result_folders(store: Path) -> Iterator[Path]:
                 yield path
 
 
-def states(store: Path) -> list[Path]:
-    """Files of states, whole or damaged."""
-    return [path for path in objects.below(store / "checkpoints") if _is_state(path)]
+def states(store: Path, kind: str = STATES[0]) -> list[Path]:
+    """Files of states, or of courses, whole or damaged."""
+    return [path for path in objects.below(store / kind) if _is_state(path)]
 
 
 def abandoned(store: Path) -> list[Path]:
@@ -80,10 +81,10 @@ def _foreign(kind: str, path: Path) -> str | None:
         return None
     if kind in RESULTS:
         return results.foreign(path)
-    ours = {"leases": leases.is_lease, "checkpoints": _is_state}.get(kind, _is_file_of_key)
+    ours = _is_state if kind in STATES else leases.is_lease if kind == "leases" else _is_file_of_key
     if not ours(path):
         return "not a file of the lab"
-    if kind == "checkpoints" and checkpoints.whole(path) is not None and checkpoints.members(path) is None:
+    if kind in STATES and checkpoints.whole(path) is not None and checkpoints.members(path) is None:
         return "a state of another version of the lab"
     return None
 

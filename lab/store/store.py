@@ -64,9 +64,10 @@ class Store:
         """The folder of a spec's result, whether it is there or not."""
         return self.folder / ("searches" if is_search(spec) else "runs") / key(spec)
 
-    def has(self, spec: Spec) -> bool:
-        """Whether a finished result is there. It is checked for damage when it is read."""
-        return self._finished(spec) or bool(self._lender(spec))
+    def has(self, spec: Spec, keep: int | None = None) -> bool:
+        """Whether a finished result is there, and so many checkpoints beside it. It is checked for damage when it is
+        read."""
+        return (self._finished(spec) or bool(self._lender(spec))) and (keep is None or self.has_course(spec, keep))
 
     def save(self, spec: Spec, history: dict[str, np.ndarray], weights: dict[str, Tensor], notes: dict) -> None:
         """Keep a finished result. notes: anything else to remember (JSON), e.g. device and wall time."""
@@ -197,6 +198,7 @@ class Store:
                     self.drop_checkpoint(members)
             for spec in specs:
                 results.remove(self.path(spec))
+                objects.remove(self._course(spec))
 
     def force(self, specs: Iterable[Spec]) -> bool:
         """Forget these results, unless an earlier call did and not all are back: True, and training goes on there.
@@ -269,7 +271,8 @@ class Store:
                     raise
         self._remove(removed)
         with self._reading():  # after it: the state of a damaged result is needed again
-            needless = [path for path in contents.states(self.folder) if self._is_needless(path)]
+            states = [path for kind in contents.STATES for path in contents.states(self.folder, kind)]
+            needless = [path for path in states if self._is_needless(path)]
         self._remove(needless)
         return [str(path.relative_to(self.folder)) for path in removed + needless] + self.sweep()
 
@@ -332,11 +335,26 @@ class Store:
         with self._writing():
             objects.remove(self._checkpoint(specs))
 
-    def drop_checkpoints_of_stored(self) -> None:
-        """Delete checkpoints of runs that are stored: a kill came after the last of them."""
+    def drop_checkpoints_of_stored(self, missing: Sequence[Spec] = ()) -> None:
+        """Delete states of runs that are stored, a kill came after the last of them; but not where they are missing:
+        they are trained once more."""
         for members in self.checkpoints():
-            if all(map(self.has, members)):
+            if all(map(self.has, members)) and set(missing).isdisjoint(members):
                 self.drop_checkpoint(members)
+
+    def save_course(self, spec: Spec, tensors: dict[str, Tensor]) -> None:
+        """Keep the course of a training, as `lab.jobs.course.Course` gives it."""
+        with self._writing():
+            checkpoints.keep(self._course(spec), (spec,), tensors)
+
+    def course(self, spec: Spec) -> dict[str, Tensor] | None:
+        """The course of a training; None where it is missing or damaged."""
+        with self._reading():
+            return checkpoints.load(self._course(spec))
+
+    def has_course(self, spec: Spec, keep: int) -> bool:
+        """Whether one is there for which as many checkpoints were asked, or more."""
+        return (course := self.course(spec)) is not None and int(course["keep"]) >= keep
 
     def lease(self, specs: Iterable[Spec]) -> AbstractContextManager[bool]:
         """Within the block, other processes know that this one trains these specs; False where another one does."""
@@ -364,6 +382,9 @@ class Store:
     def _checkpoint(self, specs: Sequence[Spec]) -> Path:
         return self.folder / "checkpoints" / checkpoints.name_of(specs)
 
+    def _course(self, spec: Spec) -> Path:
+        return self.folder / "courses" / checkpoints.name_of((spec,))
+
     def _writing(self) -> AbstractContextManager[None]:
         return _accessing(self.folder, "written", ". What was finished before is kept")
 
@@ -371,9 +392,11 @@ class Store:
         return _accessing(self.folder, "read")
 
     def _is_needless(self, state: Path) -> bool:
-        """Whether a state is damaged, or its fleet is finished. That of another version of the lab is neither."""
-        members = checkpoints.members(state)
-        return checkpoints.whole(state) is None if members is None else all(map(self.has, members))
+        """Whether a state is damaged, or its fleet is finished; a course, or its result is gone. One of another version
+        of the lab is neither."""
+        if (members := checkpoints.members(state)) is None:
+            return checkpoints.whole(state) is None
+        return all(map(self.has, members)) == (state.parent.name == contents.STATES[0])
 
     def _finished(self, spec: Spec) -> bool:
         with self._reading():

@@ -144,6 +144,16 @@ class Episodes:
         """Inner steps taken so far, an outer one counted as one more, those of all restarts together."""
         return _steps(self.spec, self.episode)
 
+    @property
+    def step(self) -> int:
+        """How many episodes are over."""
+        return self.episode
+
+    def learned(self) -> dict[str, Tensor]:
+        """The functions that each restart would give, if it ended here: values (1, …) by "name@restart"."""
+        functions = [(f"{name}@{r}", f) for r, parts in enumerate(self.functions()) for name, f in parts.items()]
+        return {name: torch.tensor(function.values)[None] for name, function in functions}
+
     def words(self) -> str:
         done, lowest = self.episode, np.nanmin(self.lowest)
         return f"episode {done} of {self.spec.episodes}, {self.spec.inner_steps(done)} inner steps, best {lowest:.4g}"

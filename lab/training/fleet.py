@@ -192,10 +192,13 @@ class Fleet:
         self.step = int(tensors["step"])
         self.history.restore(tensors)
 
+    def learned(self) -> dict[str, Tensor]:
+        """The weights of all runs by name, (R, …) each; knots are not weights, the spec has them."""
+        return {name: p.detach() for name, p in self.model.named_parameters() if p.requires_grad}
+
     def run_weights(self, run: int) -> dict[str, Tensor]:
-        """Weights of one run by name, each with a run axis of length 1; knots are not weights, the spec has them."""
-        named_weights = ((n, p) for n, p in self.model.named_parameters() if p.requires_grad)
-        return {name: p.detach()[run : run + 1].cpu().clone() for name, p in named_weights}
+        """Weights of one run by name, each with a run axis of length 1."""
+        return {name: weight[run : run + 1].cpu().clone() for name, weight in Fleet.learned(self).items()}
 
     def run_notes(self, run: int) -> dict:
         """Notes of a run, which are stored with its result."""

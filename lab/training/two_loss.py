@@ -51,7 +51,7 @@ class Search(Fleet):
     def __init__(self, spec: Any, device: str = "cpu", given: Mapping[str, Resolved] | None = None):
         self.spec = spec
         super().__init__(*self.runs(given or {}), device)
-        self.splines = self.learned()
+        self.splines = self.shared()
         self.knots = [spline.values for spline in self.splines.values()]
         self.knot_optimizer = torch.optim.Adam(self.knots, lr=0.0, betas=getattr(spec.recipe, "betas", (0.9, 0.999)))
         self.divide()
@@ -95,8 +95,13 @@ class Search(Fleet):
         start = {part: attention if part == "attention" else start_of(spec) for part in spec.learn}
         return replace(spec.model, **{**given, **start}), spec.recipe
 
-    def learned(self) -> dict[str, Spline]:
+    def shared(self) -> dict[str, Spline]:
+        """The functions that are searched for, as modules of the model."""
         return {part: cast(Spline, self.parts[part]) for part in self.spec.learn}
+
+    def learned(self) -> dict[str, Tensor]:
+        """Their values by part, one run of them."""
+        return {part: spline.values.detach()[None] for part, spline in self.splines.items()}
 
     def divide(self) -> None:
         """Weights train on `train` alone from here on; `search_batch` gives what the knots follow, by step: the same
@@ -194,7 +199,7 @@ def start_of(spec: Any) -> Knots:
 class Shared:
     """A search a task, around the same splines. Methods as in `Search`."""
 
-    learns = staticmethod(Search.learns)
+    learns, learned = staticmethod(Search.learns), Search.learned
 
     def __init__(self, spec: SharedSearch, device: str = "cpu", given: Mapping[str, Resolved] | None = None):
         """given: nothing; what is not searched for has its values in the spec."""
@@ -329,7 +334,7 @@ class TableSearch(Search):
         model = model.having(model.parts | dict(given) | as_parts(names, values, spec.low, spec.high))
         return model, without_evaluations(spec.recipe)
 
-    def learned(self) -> dict[str, Spline]:
+    def shared(self) -> dict[str, Spline]:
         functions: dict[str, Spline] = {}
         for name in learned_names(self.spec.learn, self.spec.model.layers):
             part = self.model.inputs if name == "inputs" else self.model.function(int(name[3:] or 0))

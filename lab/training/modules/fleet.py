@@ -170,7 +170,7 @@ class ModulesSearched(Search, ModuleFleet):
     def start(self, given: Mapping[str, Resolved]) -> tuple[ModuleSpec, Fit]:
         return replace(self.spec.model, phi=start_of(self.spec)), self.spec.recipe
 
-    def learned(self) -> dict[str, Spline]:
+    def shared(self) -> dict[str, Spline]:
         return {"phi": self.model.spline}
 
     def divide(self) -> None:

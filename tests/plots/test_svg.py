@@ -132,6 +132,20 @@ def test_bars_stand_on_zero_beside_one_another():
     assert found == [[60, 100, 40, 50], [160, 50, 40, 100], [100, 100, 40, 50], [200, 50, 40, 100]]
 
 
+@pytest.mark.parametrize(
+    ("symbol", "tip"),
+    [("triangle-up", (0, -1)), ("triangle-down", (0, 1)), ("triangle-left", (-1, 0)), ("triangle-right", (1, 0))],
+)
+def test_triangles_are_as_large_as_plotlys(symbol, tip):
+    """Plotly's have their tip at the radius and their base at half of it, and 2 / √3 of it to each side."""
+    picture = drawn(go.Scatter(y=[0.0], mode="markers", marker={"symbol": symbol, "size": 20}))
+    (path,) = [path for path in paths(picture) if path.endswith("Z") and path.count("L") == 2]
+    corners = np.array([corner.split(",") for corner in path[1:-1].split("L")], float)
+    size = np.ptp(corners, 0) / 10
+    assert size == pytest.approx((1.5, 4 / 3**0.5) if tip[0] else (4 / 3**0.5, 1.5), abs=0.02)
+    assert (corners[0] - corners.mean(0)) / 10 == pytest.approx(tip, abs=0.02)
+
+
 GAP, NOON = [1.0, None, 2.0], np.array(["2024-05-01T12", "2024-05-02T12"], "datetime64[h]")
 AREA = {"y": GAP, "fill": "tozeroy"}
 BOX = {name: [1.0] for name in ("lowerfence", "q1", "median", "q3", "upperfence")}

@@ -16,10 +16,12 @@ SYMBOLS: dict[str, list[tuple[float, float]]] = {  # corners, of radius 1; a cir
     "square": [(-1, -1), (1, -1), (1, 1), (-1, 1)],
     "diamond": [(0, -1.3), (1.3, 0), (0, 1.3), (-1.3, 0)],
     "diamond-tall": [(0, -1.4), (0.7, 0), (0, 1.4), (-0.7, 0)],
-    "triangle-up": [(0, -1), (1.15, 1), (-1.15, 1)],
-    "triangle-down": [(0, 1), (1.15, -1), (-1.15, -1)],
+    "triangle-up": [(0, -1), (1.15, 0.5), (-1.15, 0.5)],
     "hexagon": [(0, -1), (0.87, -0.5), (0.87, 0.5), (0, 1), (-0.87, 0.5), (-0.87, -0.5)],
 }
+SYMBOLS["triangle-down"] = [(x, -y) for x, y in SYMBOLS["triangle-up"]]
+SYMBOLS["triangle-left"] = [(y, x) for x, y in SYMBOLS["triangle-up"]]
+SYMBOLS["triangle-right"] = [(-y, x) for x, y in SYMBOLS["triangle-up"]]
 _ARM = [(-0.4, -0.4), (-0.4, -1.2), (0.4, -1.2)]  # of a cross, which has four
 SYMBOLS["cross"] = [*_ARM, *((-y, x) for x, y in _ARM), *((-x, -y) for x, y in _ARM), *((y, -x) for x, y in _ARM)]
 SYMBOLS["x"] = [((x - y) * 0.71, (x + y) * 0.71) for x, y in SYMBOLS["cross"]]

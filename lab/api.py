@@ -142,7 +142,8 @@ def train(
         has none.
     steps: of training. Up to the task's own number it stops early, on the same schedule; beyond, the schedule is as
         long as that. width: of the residual stream, or of hidden layers. layers, rate (the peak, above 0), batch: in
-        place of the task's own. optimizer: "sgd", "rmsprop" or "adam", for tables only.
+        place of the task's own. optimizer: "sgd", "rmsprop", "adam", "muon", "grokfast" or
+        "perpgrad", for tables only.
     seeds: how many runs, 6 unless it is said. scale, device: as for `search`.
     like: a run, in the place of a task: the same data, model and settings, with phi in the place of its function, and
         what else is given; the same seed, unless seeds is.

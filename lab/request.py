@@ -20,7 +20,7 @@ from lab.task_names import HELP, STREAMS, TEXT_HELP, unknown_task
 from lab.tasks import Logic, Sraven, TableTask
 from lab.tasks.named import table_named
 from lab.tasks.text import text_named
-from lab.training.optimizers import RULES
+from lab.training.constant_rate import OPTIMIZERS
 
 PARTS = ("mlp", "attention")  # where a non-linearity can be learned
 BOTH = "both"  # of them
@@ -143,7 +143,7 @@ def recipe_of(
     if optimizer is not None:
         if not hasattr(recipe, "optimizer"):
             raise ArgumentError(f"optimizer={shown(optimizer)}: this task is trained with Adam alone; leave it out")
-        changes["optimizer"] = check_choice("optimizer", optimizer, RULES)
+        changes["optimizer"] = check_choice("optimizer", optimizer, OPTIMIZERS)
     if trajectory is not None:
         if not hasattr(recipe, "trajectory"):
             said = f"trajectory={shown(trajectory)}: only models of tables remember their weights on the way"

@@ -79,7 +79,7 @@ class ConstantRate(Steps):
     steps: int
     rate: float
     batch: int | None = None  # rows a step; None: all of them
-    optimizer: str = "sgd"  # or "rmsprop", "adam", with torch's defaults
+    optimizer: str = "sgd"  # or "rmsprop", "adam", with torch's defaults; "muon", "grokfast", "perpgrad" on AdamW
     average: int = 50  # what is evaluated and kept is the mean of the weights after the last so many steps (App. E.1)
     keep: str = "best"  # evaluation that is kept: the "best" by accuracy, then loss, on `watch`; or the "last"
     watch: str = "val"  # the split that decides on `keep` and `patience`
@@ -87,6 +87,7 @@ class ConstantRate(Steps):
     trajectory: int | None = None  # the weights of every so many steps are remembered, from the initial ones on
     stop: int | None = None  # leave the schedule after this many steps (None: run it to its end)
     every: int = 50  # steps between two evaluations
+    decay: float = field(default=0.0, metadata={"since": 2})  # weights shrink by rate × decay a step; not with "sgd"
 
     @property
     def watched(self) -> tuple[str, ...]:

@@ -12,7 +12,7 @@ Division, which Power et al. have, is not defined modulo 27 for every b; the pap
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
 from itertools import permutations
 from types import MappingProxyType
@@ -40,6 +40,7 @@ MODULAR: dict[str, Callable[[Tensor, Tensor], Tensor]] = {
 PRODUCTS = ("ab", "aba^-1", "aba")
 GROUPS = {"S4": 4, "S5": 5}
 MOST = 1024  # values of an operand
+LOSSES = ("mse", "cross_entropy", "stablemax")
 
 
 @dataclass(frozen=True)
@@ -60,9 +61,10 @@ class Operation(TableTask):
     group: str = ""  # "S4" or "S5"
     fraction: float = 0.8  # of the table that is not the test split (App. E.6)
     held_out: float = 0.2  # of that part, for "val"
+    # "trained with an MSE loss"; or "cross_entropy", "stablemax"
+    loss_name: str = field(default="mse", metadata={"since": 2})
 
     classification: ClassVar[bool] = True
-    loss_name: ClassVar[str] = "mse"  # "trained with an MSE loss"
 
     def __post_init__(self):
         check_type("group", self.group, str, f"one of {', '.join(GROUPS)}")
@@ -77,6 +79,7 @@ class Operation(TableTask):
             raise ArgumentError(f"unknown operation {shown(self.form)}; choose one of {', '.join(forms)}")
         if not self.group:
             check_whole("modulus", self.modulus, 2, MOST)
+        check_choice("loss_name", self.loss_name, LOSSES)
         for name in ("fraction", "held_out"):
             if not 0 < check_number(name, getattr(self, name), 0, 1) < 1:
                 raise ArgumentError(f"{name}={getattr(self, name)}: give a fraction between 0 and 1")

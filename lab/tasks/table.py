@@ -52,7 +52,8 @@ class TableTask(ABC):
     outputs         O, the number of classes, or 1 where a value is predicted
     classes         number of classes; where a value is predicted, of the values that occur (`ids`)
     classification  whether the answer is the largest of O outputs, and not one value
-    loss_name       "cross_entropy" (on logits) or "mse"; with classes, against the one-hot target
+    loss_name       "cross_entropy" (on logits), "stablemax" (the same of StableMax's shares) or "mse"; with classes,
+                    against the one-hot target
     sources         names of the data sets (`lab.data.datasets`) it reads, none where its rows are generated
     """
 
@@ -101,7 +102,8 @@ class TableTask(ABC):
         tensor([0.0370, 0.0370])
         """
         targets = targets.expand(outputs.shape[:-1])
-        if self.loss_name == "cross_entropy":
+        if self.loss_name in ("cross_entropy", "stablemax"):
+            outputs = log_stable(outputs) if self.loss_name == "stablemax" else outputs
             return F.cross_entropy(outputs.flatten(0, 1), targets.flatten(), reduction="none").view_as(targets).mean(1)
         wanted = F.one_hot(targets, self.classes).to(outputs.dtype) if self.classification else targets[..., None]
         return (outputs - wanted).square().mean((-2, -1))
@@ -126,6 +128,16 @@ class TableTask(ABC):
     def answers_of_targets(self, targets: Tensor) -> Tensor:
         """The class that targets (...) stand for, (...) int64."""
         return targets if self.classification else nearest_class(targets, self.classes)
+
+
+def log_stable(x: Tensor) -> Tensor:
+    """The logarithm of what StableMax has in the place of exp(x): 1 + x from 0 on, 1 / (1 - x) below (Prieto et al.
+    2025). Softmax of these are StableMax's shares.
+
+    >>> log_stable(torch.tensor([-1.0, 0.0, 1.0])).exp()
+    tensor([0.5000, 1.0000, 2.0000])
+    """
+    return torch.where(x < 0, -torch.log1p(-x.clamp(max=0)), torch.log1p(x.clamp(min=0)))
 
 
 def class_ids(labels: Tensor, classes: int) -> Tensor:

@@ -28,7 +28,7 @@ from lab.probes.reading import evaluating
 from lab.resolve import resolve
 from lab.spec import UNCHANGED, Knots, KnotTable, ModuleSpec, Resolved, RunSpec, key
 from lab.store import Store
-from lab.training import perceptron, rows, sequences, streams, text  # noqa: F401  its tasks and recipes
+from lab.training import constant_rate, perceptron, rows, sequences, streams, text  # noqa: F401  tasks, recipes
 from lab.training.optimizers import of_runs, trainable
 
 CHOICES = ("kernel", "plain", "compiled")
@@ -135,10 +135,9 @@ class Fleet:
             keep = of_runs(alive, weight)
             assert weight.grad is not None  # a step follows from one
             weight.grad = torch.where(keep, weight.grad, 0.0)
-            for name in ("exp_avg", "exp_avg_sq"):
-                if name in self.optimizer.state[weight]:
-                    state = self.optimizer.state[weight]
-                    state[name].copy_(torch.where(keep, state[name], 0.0))
+            for moment in self.optimizer.state[weight].values():
+                if moment.shape == weight.shape:
+                    moment.copy_(torch.where(keep, moment, 0.0))
         self.optimizer.hold(alive.tolist())
 
     def advance(self) -> None:

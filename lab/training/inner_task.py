@@ -13,7 +13,7 @@ import torch
 from torch import Tensor, nn
 from torch.func import functional_call
 
-from lab.errors import ArgumentError
+from lab.errors import ArgumentError, check_choice
 from lab.kinds import check_run, sizes
 from lab.models.kinds import perceptrons
 from lab.models.mlp import MLP
@@ -23,7 +23,7 @@ from lab.seeds import stream
 from lab.spec import EpisodeSpec, InterpolatedSpec, Knots, KnotTable, Perceptron, Resolved, RunSpec, TwoLossSpec
 from lab.tasks.table import TableTask
 from lab.training.fleet import build
-from lab.training.optimizers import MOMENTS, descend
+from lab.training.optimizers import MOMENTS, RULES, descend
 from lab.training.rows import Rows, TableBatch, held_rows
 from lab.training.sequences import Order, check_splits
 
@@ -333,6 +333,9 @@ inner_task.register(TableTask, TableInnerTask)
 def _(task: TableTask, spec: EpisodeSpec) -> None:
     wanted = [*spec.pool, *([] if spec.objective in ("val", "train") else [spec.objective])]
     check_splits(task.name, wanted, task.split(spec.task_seed))
+    check_choice("optimizer", spec.inner.optimizer, RULES)
+    if spec.inner.decay:
+        raise ArgumentError(f"decay={spec.inner.decay}: episodes differentiate steps without one; leave it out")
     for recipe in (spec.inner, spec.retrain):
         check_run(RunSpec(task, spec.model, recipe, 0, (), spec.task_seed))
 

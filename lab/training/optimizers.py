@@ -9,18 +9,18 @@ from typing import Any, cast
 import torch
 from torch import Tensor, nn
 
-from lab.errors import ArgumentError, check_choice, check_whole
+from lab.errors import ArgumentError
 from lab.kinds import batch_key, check, optimizer
 from lab.models.layers import Embedding, Norm
 from lab.nonlinearity.table import Learnable
-from lab.spec import AdamTrapezoid, AdamWCosine, ConstantRate, Fit, RunSpec, register, replace
+from lab.spec import AdamTrapezoid, AdamWCosine, Fit, RunSpec, register, replace
 from lab.spec.recipes import Steps
 
 FLOOR = 0.1  # of the peak rate, where the cosine ends
 EPSILON = 1e-8  # under Adam's and RMSprop's steps, as in torch
 RMS_MEMORY = 0.99  # as in torch; of squared gradients
 MOMENTS = {"sgd": (), "rmsprop": ("exp_avg_sq",), "adam": ("exp_avg", "exp_avg_sq")}  # what a rule remembers
-RULES, KEEPS = tuple(MOMENTS), ("best", "last")  # what a `ConstantRate` may have
+RULES = tuple(MOMENTS)
 # Matrices in the reference code of the hypernetwork paper, which lets all matrices decay.
 REFERENCE_DECAYS = ("relative", "query.bias", "key.bias", "value.bias")
 POLYNOMIAL = (3.4445, -4.7750, 2.0315)  # of Muon, for a singular value s: a s + b s³ + c s⁵
@@ -146,6 +146,8 @@ class Fused(FleetOptimizer):
         self.alike = self.alike or self._alike()
         for numbers in self.alike:
             used = [n for n in numbers if weights[n].grad is not None]  # torch's Adam leaves out the others, too
+            if not used:
+                continue
             steps = [self._steps(weights[n]) for n in used]
             torch._foreach_add_(steps, 1)
             tensors = [_real(targets[n]) for n in used]
@@ -163,7 +165,7 @@ class Fused(FleetOptimizer):
 
     def _steps(self, weight: Tensor) -> Tensor:
         state = self.state[weight]
-        if not state:
+        if "step" not in state:
             state["step"] = torch.zeros((), dtype=torch.float32, device=weight.device)
         return state["step"]
 
@@ -362,24 +364,7 @@ def _(recipe: AdamWCosine, recipes: Sequence[AdamWCosine], model: nn.Module) -> 
     return RunAdamW(trainable(model), decays, decaying(model, recipe.decay_tables), recipe.betas)
 
 
-@optimizer.register(ConstantRate)
-def _(recipe: ConstantRate, recipes: Sequence[ConstantRate], model: nn.Module) -> RunAdamW | RunDescent:
-    weights = trainable(model)
-    if recipe.optimizer == "adam":
-        return RunAdamW(weights, [0.0] * len(recipes), [False] * len(weights))
-    return RunDescent(weights, len(recipes), recipe.optimizer == "rmsprop")
-
-
 batch_key.register(AdamWCosine, lambda recipe, spec: replace(recipe, rate=0.0, decay=0.0, warmup=0))
-batch_key.register(ConstantRate, lambda recipe, spec: replace(recipe, rate=0.0))
-
-
-@check.register(ConstantRate)
-def _(recipe: ConstantRate, spec: RunSpec) -> None:
-    check_choice("optimizer", recipe.optimizer, RULES)
-    if recipe.keep not in KEEPS:
-        raise ArgumentError(f"keep={recipe.keep!r}; give {' or '.join(KEEPS)}")
-    check_whole("average", recipe.average)
 
 
 def decaying(model: nn.Module, tables: bool = False) -> list[bool]:

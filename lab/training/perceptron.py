@@ -69,6 +69,8 @@ def refusal(model: nn.Module, optimizer: object, batch: object) -> str:
     if type(model) is not MLP or not isinstance(batch, TableBatch) or type(batch.task).loss is not TableTask.loss:
         return "it has perceptrons on tables, with a table's losses"
     weights = {parameter for layer in model.layers for parameter in layer.parameters()}
+    if batch.task.loss_name == "stablemax":
+        return "it does not have StableMax"
     if model.spectral:
         return "it does not divide weights by their singular values"
     if weights != {parameter for parameter in model.parameters() if parameter.requires_grad}:

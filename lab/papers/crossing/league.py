@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+import torch
 
 from lab.estimates import Estimate, compare, missing, nested, unless_equal
 from lab.nonlinearity.functions import named
@@ -50,8 +51,7 @@ RATES = {"smoke": (0.003,), "laptop": (0.003, 0.01, 0.03)} | dict.fromkeys(
     ("overnight", "paper"), (0.001, 0.003, 0.01, 0.03)
 )  # of Adam, in perceptrons
 SPREAD = 11 / 27  # variance of ten numbers spread evenly over [-1, 1], all as frequent: what a constant answer leaves
-ROW, LEFT = 22, 150  # px
-REACH = 3.5  # to both sides of 0, of the functions that are drawn
+ROW, LEFT, REACH = 22, 150, 3.5  # px; and to both sides of 0, of the functions that are drawn
 GUESSED = TRIVIAL | {"a+b mod 27": 1 / 27, "covertype_sample": 0.5, "fashion_mnist_sample": 0.1}  # R²: 0
 COST = {"smoke": 1 << 8, "laptop": 1 << 16}  # numbers that a function is timed on
 
@@ -148,15 +148,16 @@ def plan(scale: str, seeds: int, yours: Mapping[str, tuple[Part, int]] | None = 
 
 def measure(runs: Labelled, goals: Mapping[str, float] | None = None) -> pd.DataFrame:
     """One row a run: task, function, search, rate, split ("val" chooses the rate), seed, score (percent: accuracy, or
-    R² where numbers are predicted), step (the first with the score that the best fixed function ends with; NaN: none),
-    cost (forward and backward, × GELU), diverged.
+    R² where numbers are predicted), step and seconds (the first with the score that the best fixed function ends with;
+    NaN: none. Seconds are those of the run's training until then), cost (forward and backward, × GELU), diverged.
     goals: by task that score, where its function is not among the runs."""
     table = per_run(runs, lambda run: {"score": _curve(run)[-1]})
     table["score"] = table["score"].where(~table["diverged"])
     goals = goals_of(table) if goals is None else goals
     steps = [_first(run, goals.get(labels["task"], np.nan)) for labels, run in runs]
     costs = _costs(runs)
-    return table.assign(step=steps, cost=[costs[labels["function"]] for labels, _ in runs])
+    seconds = [run.notes["seconds"] * step / run.steps[-1] for step, (_, run) in zip(steps, runs, strict=True)]
+    return table.assign(step=steps, seconds=seconds, cost=[costs[labels["function"]] for labels, _ in runs])
 
 
 def goals_of(table: pd.DataFrame) -> dict[str, float]:
@@ -235,13 +236,15 @@ def gains(table: pd.DataFrame, together: bool = True) -> dict[tuple[str, str], E
 def ranking(table: pd.DataFrame) -> pd.DataFrame:
     """One row a task and function: task, function, over (the best fixed one), rate, score, gain with its simultaneous
     interval (low, high), seeds, needed (seeds that would decide it, about; missing: decided, or unknown),
-    step (median of the first steps with the fixed one's score), cost (× GELU)."""
+    step and, where they are known, seconds (medians of the first with the fixed one's score), cost (× GELU), diverged
+    (how many runs; one that did so at every rate has neither rate nor gain)."""
     effects, rows_ = gains(table), []
-    for task, rows, control in _tasks(table):
-        for name, runs in rows.groupby("function", sort=False):
+    timed = [name for name in ("step", "seconds") if name in table]
+    for task, best, control in _tasks(table):
+        all_of_task = table[(table["task"] == task) & (table["split"] == TEST)]
+        gone = all_of_task[~all_of_task["function"].isin(best["function"])].assign(rate=np.nan, score=np.nan)
+        for name, runs in pd.concat([best, gone]).groupby("function", sort=False):
             gain = effects.get((task, str(name)), missing())
-            low, high = gain.interval(LEVEL)
-            reached = runs["step"].fillna(np.inf).median()
             rows_.append(
                 {
                     "task": task,
@@ -250,12 +253,12 @@ def ranking(table: pd.DataFrame) -> pd.DataFrame:
                     "rate": runs["rate"].iloc[0],
                     "score": runs["score"].mean(),
                     "gain": 0.0 if name == control else gain.effect,
-                    "low": low,
-                    "high": high,
+                    **dict(zip(("low", "high"), gain.interval(LEVEL), strict=True)),
                     "seeds": len(runs),
                     "needed": seeds_needed(gain) if abs(gain.effect) <= 100 else None,  # R² has no lower end
-                    "step": reached if np.isfinite(reached) else np.nan,
+                    **runs[timed].fillna(np.inf).median().replace(np.inf, np.nan),
                     "cost": runs["cost"].iloc[0],
+                    "diverged": int(runs["diverged"].sum()),
                 }
             )
     return pd.DataFrame(rows_).astype({"needed": "Int64"}) if rows_ else pd.DataFrame()
@@ -267,9 +270,8 @@ def summary(table: pd.DataFrame) -> str:
         best = rows.loc[rows["gain"].idxmax()]
         said = f"{best['function']} {signed(best['gain'])}" if best["gain"] > 0 else "none above it"
         sure = [str(name) for name in rows.loc[rows["low"] > 0, "function"]]
-        words.append(
-            f"{task_title(str(task))} over {best['over']}: {said}" + (f" (sure: {', '.join(sure)})" * bool(sure))
-        )
+        known = f" (sure: {', '.join(sure)})" * bool(sure)
+        words.append(f"{task_title(str(task))} over {best['over']}: {said}{known}")
     undecided = int(((ranks["low"] <= 0) & (ranks["high"] >= 0)).sum())
     unknown = int((ranks["low"].isna() & (ranks["function"] != ranks["over"])).sum())
     tried = table.groupby("task")["rate"].agg(["min", "max"])
@@ -368,10 +370,9 @@ def plot(table: pd.DataFrame) -> go.Figure:
         right = float(np.clip(rows["high"][rows["gain"] > 0].max(), 1.5 * most, 3 * most)) if most > 1 else 3.0
         unit = "R² × 100" if task.endswith(AS_NUMBERS) else "points"
         figure.update_xaxes(range=(1.12 * end, max(right, -0.08 * end)), title_text=unit, row=1, col=column)
-    labels = [f"{name} × {costs[name]:.1f}" for name in order]
-    figure.update_yaxes(
-        range=(len(order) - 0.5, -0.5), showticklabels=False, ticks="", tickvals=list(range(len(order)))
-    )
+    diverged = ranks.groupby("function")["diverged"].sum()
+    labels = [f"{name} × {costs[name]:.1f}{' †' * bool(diverged[name])}" for name in order]
+    figure.update_yaxes(range=(len(order) - 0.5, -0.5), showticklabels=False, ticks="", tickvals=[*range(len(order))])
     figure.update_yaxes(showticklabels=True, ticktext=labels, tickfont={"size": SIZE - 1}, row=1, col=1)
     figure.update_xaxes(showticklabels=False, ticks="", showgrid=False, row=1, col=1)
     set_reading(
@@ -379,7 +380,9 @@ def plot(table: pd.DataFrame) -> go.Figure:
         "Points above the best fixed function (chosen on val), each function at the best of the rates tried; × 1.7:"
         " what it costs in GELU's, forward and backward; φ from −3.5 to 3.5, each to its own height.",
         f"Whiskers: {100 * LEVEL:.0f} % intervals that hold for all functions of a task together; filled: 0 is outside;"
-        " triangles: far below; diamond: the best fixed function.",
+        " triangles: far below; diamond: the best fixed function."
+        + " †: some runs diverged, and with no gain all at some seed of every rate."
+        * bool(diverged.sum()),
     )
     return figure
 
@@ -390,8 +393,6 @@ def _kind(name: str) -> str:
 
 
 def _values(name: str, x: np.ndarray) -> np.ndarray:
-    import torch
-
     with torch.no_grad():
         return as_module(name)(torch.from_numpy(x).float()).numpy()
 

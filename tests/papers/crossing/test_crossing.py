@@ -143,6 +143,17 @@ def test_the_league_ranks_functions_against_the_best_fixed_one_of_val():
     assert league.ranking(noisy)["needed"].dropna().gt(6).any()
 
 
+def test_a_function_that_diverged_stands_in_the_league_as_such():
+    table = PLANTED["crossing/league"](True).assign(seconds=2.0)
+    table.loc[table["function"] == "tanh", "diverged"] = True
+    ranks = league.ranking(table).set_index(["task", "function"])
+    row = ranks.loc[("memorize", "tanh")]
+    assert row["diverged"] == 12 and row[["rate", "score", "gain", "low"]].isna().all()
+    assert ranks.loc[("memorize", "prelu"), "diverged"] == 0 and (ranks["seconds"] == 2.0).all()
+    drawn = entry("crossing/league").plot(table)
+    assert any("tanh" in text and text.endswith("†") for text in drawn.layout.yaxis.ticktext)
+
+
 @pytest.mark.parametrize(
     ("file", "said"),
     [
@@ -208,5 +219,6 @@ def test_a_function_of_ones_own_has_rows_beside_the_others(tmp_path, monkeypatch
     main(["league", "--mine", "--scale", "smoke", "--out", str(tmp_path / "out")])
     said = capsys.readouterr().out
     table = pd.read_csv(tmp_path / "out" / "crossing" / "league" / "smoke" / "table.csv")
-    assert table.loc[table["function"] == "mine/league/phi", "step"].notna().any()
+    reached = table.loc[table["function"] == "mine/league/phi", ["step", "seconds"]]
+    assert reached.notna().any().all() and (reached.dropna()["seconds"] > 0).all()
     assert "mine/league/phi" in said and (tmp_path / "out" / "crossing" / "league" / "smoke" / "table.csv").exists()

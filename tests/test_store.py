@@ -110,9 +110,9 @@ def test_a_result_is_a_folder_named_by_the_key_of_its_spec(store):
 
 
 def test_nothing_is_pickled(store):
-    with pytest.raises(ValueError, match="[Oo]bject arrays"):
+    with pytest.raises(ValueError, match="objects"):
         store.save(replace(RUN, seed=1), {"odd": np.array([{}, []], dtype=object)}, {}, {})
-        store.load(replace(RUN, seed=1))
+    assert not store.has(replace(RUN, seed=1))
 
 
 def test_the_first_of_two_results_stays(store):

@@ -33,7 +33,7 @@ FORMAT = 1  # of the bundle; a lab reads those up to its own
 CRATE, MANIFEST, PINS = "ro-crate-metadata.json", "manifest-sha256.txt", "requirements.txt"
 DAMAGED = (OSError, EOFError, zlib.error, lzma.LZMAError, zipfile.BadZipFile)  # what a damaged ZIP may raise
 UNREADABLE = (*DAMAGED, ValueError, LookupError, TypeError, AttributeError, RuntimeError)
-MOST = 4 * 2**30  # bytes, unpacked
+MOST, TIMES = 4 * 2**30, 1_100  # bytes, unpacked; times its size: what deflate, with which bundles are packed, can do
 TIME = (1980, 1, 1, 0, 0, 0)  # of all files in it: the same content gives the same bytes
 
 
@@ -146,8 +146,9 @@ def _check(archive: zipfile.ZipFile) -> None:
     infos = {info.filename: info for info in archive.infolist()}
     if MANIFEST not in infos or CRATE not in infos:
         raise ValueError(f"it has no {MANIFEST} and {CRATE}")
-    if len(infos) < len(archive.infolist()) or sum(info.file_size for info in infos.values()) > MOST:
-        raise ValueError("it has a name twice, or unpacks to more than 4 GiB")
+    most = min(MOST, TIMES * Path(archive.filename or "").stat().st_size)
+    if len(infos) < len(archive.infolist()) or sum(info.file_size for info in infos.values()) > most:
+        raise ValueError(f"it has a name twice, or unpacks to more than 4 GiB or {TIMES:,} times its size")
     crate = json.loads(archive.read(CRATE))
     (whole,) = (one for one in crate["@graph"] if one["@id"] == "./")
     if whole["version"] > FORMAT:

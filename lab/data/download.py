@@ -117,7 +117,7 @@ def unpacked(files: Files, most: int) -> Files:
     for name, content in files.items():
         if name.endswith(".gz"):
             with gzip.GzipFile(fileobj=io.BytesIO(content)) as file:
-                content = _bounded(file, name, most)
+                content = bounded(file, name, most)
         contents[name.removesuffix(".gz")] = content
     return contents
 
@@ -159,7 +159,7 @@ def _members(archive: Path, patterns: tuple[str, ...], most: int, count: int | N
         with zipfile.ZipFile(archive) as opened:
             for path in (name for name in opened.namelist() if _fits(name, patterns)):
                 with opened.open(path) as file:
-                    contents[path] = _bounded(file, path, most)
+                    contents[path] = bounded(file, path, most)
         return contents
     if archive.suffix == ".deb":
         with subprocess.Popen(["dpkg-deb", "--fsys-tarfile", archive], stdout=subprocess.PIPE) as process:
@@ -184,13 +184,14 @@ def _of_tar(file, patterns: tuple[str, ...], most: int, count: int | None) -> di
             if skipped > MOST_SKIPPED:
                 raise ValueError(f"more than {MOST_SKIPPED / 1e9:g} GB of other files stand before {patterns[0]}")
             if member.isfile() and _fits(member.name, patterns):
-                contents[member.name] = _bounded(opened.extractfile(member), member.name, most)
+                contents[member.name] = bounded(opened.extractfile(member), member.name, most)
             if len(contents) == count:
                 break
     return contents
 
 
-def _bounded(file, name: str, most: int) -> bytes:
+def bounded(file, name: str, most: int) -> bytes:
+    """The content of a file that is open. Raises ValueError where it has more than `most` bytes."""
     content = file.read(most + 1)
     if len(content) > most:
         raise ValueError(f"{name} unpacks to more than {most / 1e6:,.0f} MB, which is more than it can need")

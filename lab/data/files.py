@@ -1,6 +1,7 @@
 """Tables and arrays in files, as they are there; and words that are numbers: with decimal commas, separators of
 thousands, signs of currency or percent, a few wrong."""
 
+import zipfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -25,6 +26,7 @@ SIGNS = {",": "commas", ";": "semicolons", "\t": "tabs", "|": "bars"}
 GAPS = ("None", "NA", "N/A", "n/a", "NULL", "null")  # words in a column of words, and gaps in one of numbers
 MARKS = ("?", "-", "--", "–", "—", ".", "*", "na", "n.a.", "n/a", "none", "null", "missing", "unknown")  # of a gap
 NEVER = ("", "nan", "NaN", "-nan", "-NaN", "<NA>", "#N/A", "#NA", "#N/A N/A")  # gaps among words, too
+ROOM, TIMES = 1 << 22, 1_100  # bytes, and times its size, that a packed file may have: more than deflate can do
 SEVERAL = 10_000  # rows that tell whether decimals have commas
 BESIDE = {"a sign of currency": r"[$€£¥₹]", "%": r"%"}  # a number: before it or behind it
 
@@ -134,13 +136,34 @@ def _many(count: int, noun: str) -> str:
 
 @contextmanager
 def reading(path: Path, what: str, cure: str) -> Iterator[None]:
-    """LabError where a file is not there, or cannot be read in this block."""
+    """LabError where a file is not there, unpacks to too much, or cannot be read in this block."""
     try:
+        _check_unpacked(path)
         yield
+    except LabError:
+        raise
     except FileNotFoundError as error:
         raise LabError(f"there is no file {path}; give the path of {what}") from error
-    except (OSError, ValueError) as error:  # pandas' parser errors and wrong letters are ValueErrors
-        raise LabError(f"{path} cannot be read ({shortened(str(error))}); give {cure}") from error
+    except Exception as error:  # whatever pandas, pyarrow, numpy and the readers of archives raise at a damaged file
+        said = shortened(str(error)) or type(error).__name__
+        raise LabError(f"{path} cannot be read ({said}); give {cure}") from error
+
+
+def _check_unpacked(path: Path) -> None:
+    """LabError where a packed file says that it has more than ROOM and TIMES its size."""
+    if path.suffix in (".zip", ".npz"):
+        with zipfile.ZipFile(path) as archive:
+            size = sum(member.file_size for member in archive.infolist())
+    elif path.suffix == ".parquet":
+        from pyarrow.parquet import read_metadata
+
+        metadata = read_metadata(path)  # a column of one value takes no place
+        size = 8 * metadata.num_rows * metadata.num_columns
+    else:
+        return
+    if size > ROOM + TIMES * path.stat().st_size:
+        said = f"{path} unpacks to {size / 1e6:,.0f} MB, over {TIMES:,} times its size"
+        raise LabError(f"{said}; where that is right, give the table or the arrays themselves")
 
 
 class Table(NamedTuple):

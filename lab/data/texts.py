@@ -5,7 +5,6 @@ documents. Line ends are one character, none has blanks before it. Code loses co
 transformers paper (App. B).
 """
 
-import gzip
 import io
 import json
 import re
@@ -17,7 +16,7 @@ from pathlib import Path
 
 import numpy as np
 
-from lab.data.download import Files
+from lab.data.download import Files, bounded, unpacked
 from lab.data.shape import Arrays
 from lab.errors import LabError
 
@@ -25,6 +24,7 @@ END = "<|endoftext|>"  # of a document, in some files
 # Token files of the NanoGPT speedrun: a header of 256 32-bit numbers (this mark, the version of the format, the number
 # of tokens), then tokens of 16 bits. Files are mapped into memory: one of 10 GB costs none.
 MARK, VERSION, HEADER = 20240520, 1, 256
+MOST = 2_000_000_000  # bytes of a file in an archive, unpacked
 MOST_TOKENS = 1 << 16  # tokens that 16 bits tell apart
 # A string (kept) or a comment (group 1) of Java; a string ends in its line, a text block at three quotes.
 _JAVA = re.compile(r'"""(?:\\.|.)*?"""|"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])*\'|(/\*.*?\*/|//[^\n]*)', re.DOTALL)
@@ -118,7 +118,9 @@ def code_search(files: Files, clean: Callable[[str], str]) -> Arrays:
     with zipfile.ZipFile(io.BytesIO(content)) as archive:
         for name in sorted(archive.namelist()):
             if (part := re.search(r"/(train|valid|test)/[^/]+\.jsonl\.gz$", name)) is not None:
-                for code in lines(gzip.decompress(archive.read(name)), "code"):
+                with archive.open(name) as file:
+                    (said,) = unpacked({name: bounded(file, name, MOST)}, MOST).values()
+                for code in lines(said, "code"):
                     with suppress(ValueError):  # of another language, such as Python 2
                         splits[part[1]].append(clean(code))
     return {"train": as_bytes(splits["train"]), "val": as_bytes(splits["valid"]), "test": as_bytes(splits["test"])}
@@ -137,7 +139,8 @@ def wikipedia(files: Files) -> Arrays:
     if zipfile.is_zipfile(io.BytesIO(content)):
         with zipfile.ZipFile(io.BytesIO(content)) as archive:
             name = archive.namelist()[0]
-            content = archive.read(name)
+            with archive.open(name) as file:
+                content = bounded(file, name, MOST)
     text = content.decode("utf-8", "ignore")  # enwik8 is cut at a byte
     pages = re.findall(r"<text [^>]*>(.*?)(?:</text>|\Z)", text, re.DOTALL)
     return {"text": as_bytes(_visible(page) for page in pages if not re.search("#redirect", page[:99], re.IGNORECASE))}

@@ -1,6 +1,7 @@
 """Models with swapped activations in a folder, and back: what `save_pretrained` and `from_pretrained` cannot do; and
 models without torch.compile, DataParallel and their like around them, which change the names of all that is inside."""
 
+import math
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -9,9 +10,9 @@ from typing import Any, cast
 import torch
 from torch import nn
 
-from lab.errors import ArgumentError, LabError, check_path, described, shortened
+from lab.errors import ArgumentError, LabError, check_path, described, shortened, shown
 from lab.nonlinearity import document
-from lab.nonlinearity.activations import Place
+from lab.nonlinearity.activations import places_in
 from lab.nonlinearity.channels import ChannelSpline, LazyChannelSpline
 from lab.nonlinearity.functions import named, row_of
 from lab.nonlinearity.shapes import Polynomial
@@ -92,31 +93,29 @@ def load_swapped(model: type[nn.Module] | Callable[[], nn.Module] | nn.Module, f
     folder = check_path("folder", folder)
     try:
         content = document.read(folder / FUNCTIONS)
-        functions, places = [_made(said) for said in content["functions"]], content["places"]
-    except (OSError, ValueError, LookupError, TypeError) as error:
+        most = (folder / WEIGHTS).stat().st_size  # of values: all of them are among the weights
+        functions = [_made(said, most) for said in content["functions"]]
+        places = {str(name): functions[index] for name, index in content["places"].items()}
+    except (OSError, ValueError, LookupError, TypeError, AttributeError, RuntimeError) as error:  # torch's own, too
         what = f"{FUNCTIONS}: {shortened(str(error), 100)}"
         raise LabError(f"there is no swapped model in {folder} ({what}); lab.save_swapped writes one") from error
     model = _built(model, folder)
     with without_wrappers(model) as plain:
-        _fill(plain, folder, functions, places)
+        _fill(plain, folder, places)
     return model
 
 
-def _fill(model: nn.Module, folder: Path, functions: list[nn.Module], places: dict[str, int]) -> None:
+def _fill(model: nn.Module, folder: Path, places: dict[str, nn.Module]) -> None:
     from safetensors.torch import load_file, load_model
 
-    targets, chosen = [], []
-    for name, index in places.items():
-        home, _, attribute = name.rpartition(".")
-        try:
-            parent = model.get_submodule(home)
-            targets.append(Place(name, parent, attribute, getattr(parent, attribute)))
-        except AttributeError as error:
+    there, targets = {place.name: place for place in places_in(model)}, []
+    for name, phi in places.items():
+        if name not in there:
             cure = "build it as the one that was saved"
-            raise LabError(f"this {type(model).__name__} has no place {name!r}; {cure}") from error
-        setattr(functions[index], MARK, True)
-        chosen.append(functions[index].train(parent.training))
-    settle(model, targets, chosen)
+            raise LabError(f"this {type(model).__name__} has no place {shown(name)}; {cure}")
+        targets.append(there[name])
+        setattr(phi.train(there[name].parent.training), MARK, True)
+    settle(model, targets, list(places.values()))
     try:
         stored = load_file(folder / WEIGHTS)
         for named_tensors in (model.named_parameters, model.named_buffers):
@@ -124,7 +123,7 @@ def _fill(model: nn.Module, folder: Path, functions: list[nn.Module], places: di
                 if name in stored:  # half precision stays half
                     tensor.data = tensor.data.to(stored[name].dtype)
         load_model(model, folder / WEIGHTS)
-    except (RuntimeError, OSError, ValueError) as error:
+    except Exception as error:  # whatever safetensors and torch raise at a damaged file, and at another model's
         words = f"the weights in {folder} do not fit this {type(model).__name__} ({shortened(str(error), 150)})"
         raise LabError(f"{words}; build it as the one that was saved") from error
 
@@ -150,10 +149,12 @@ def _said(name: str, module: nn.Module) -> dict:
     raise ArgumentError(f"{name} is a {type(module).__name__}, which no file of the lab can describe; {cure}")
 
 
-def _made(said: dict) -> nn.Module:
-    """The function that `_said` describes, a spline with zeros in the place of its values."""
+def _made(said: dict, most: int) -> nn.Module:
+    """The function that `_said` describes, a spline with zeros in the place of its values. most: of these."""
+    if math.prod(said.get("shape", ())) > most or said.get("functions", 0) > most:
+        raise ValueError("more values than there are weights")
     if said["kind"] == "scaled":
-        return ScaledSpline(cast(Spline, _made(said["phi"])))
+        return ScaledSpline(cast(Spline, _made(said["phi"], most)))
     if said["kind"] == "spline":
         given = torch.zeros(said["shape"]), said["low"], said["high"], said["learnable"]
         return ChannelSpline(*given, dim=said["dim"]) if "dim" in said else Spline(*given)

@@ -5,6 +5,7 @@ import hashlib
 import io
 import json
 import re
+import zipfile
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -14,7 +15,7 @@ from safetensors.torch import load as load_tensors
 from safetensors.torch import save as save_tensors
 from torch import Tensor
 
-from lab.errors import LabError
+from lab.errors import LabError, shortened
 from lab.files import keep, read, sync, temporary
 from lab.spec import from_json, key, to_json
 from lab.store import objects
@@ -22,6 +23,7 @@ from lab.store import objects
 FILES = ("spec.json", "history.npz", "weights.safetensors")
 NAMES = {"done.json", *FILES}
 KEY = re.compile("[0-9a-f]{64}")
+TIMES = 1_100  # its size, that a packed history may unpack to: what deflate can do
 DIGITS = 16  # of a file's digest that stand behind its name in a bucket
 VERSIONS = range(1000)  # numbers that another version of the lab may have for SCHEMA
 ABSENT = (errno.ENOENT, errno.ENOTDIR, errno.ENOTEMPTY, errno.EEXIST)
@@ -32,7 +34,10 @@ class DamagedError(LabError):
 
 
 def pack(spec: object, history: dict[str, np.ndarray], weights: dict[str, Tensor], notes: dict) -> dict[str, bytes]:
-    """The files of a result by name; `done.json`, which says that it is whole, is the last."""
+    """The files of a result by name; `done.json`, which says that it is whole, is the last. ValueError for arrays of
+    Python's objects, which numpy would pickle."""
+    if odd := [name for name, array in history.items() if np.asarray(array).dtype.hasobject]:
+        raise ValueError(f"history {odd[0]!r} is of Python's objects; give numbers")
     arrays = io.BytesIO()
     named: dict[str, Any] = history  # numpy's own options are not among the names
     np.savez(arrays, **named)
@@ -46,11 +51,22 @@ def pack(spec: object, history: dict[str, np.ndarray], weights: dict[str, Tensor
     return files | {"done.json": json.dumps(done | {"digest": _digest(done)}, sort_keys=True).encode()}
 
 
-def unpack(files: dict[str, bytes]) -> tuple[dict[str, np.ndarray], dict[str, Tensor]]:
-    """History and weights."""
-    with np.load(io.BytesIO(files["history.npz"]), allow_pickle=False) as arrays:
-        history: dict[str, Any] = {name: arrays[name] for name in arrays.files}
-    return history, load_tensors(files["weights.safetensors"])
+def unpack(files: dict[str, bytes], folder: Path, advice: str) -> tuple[dict[str, np.ndarray], dict[str, Tensor]]:
+    """History and weights. DamagedError where others wrote, with digests that fit, what is neither."""
+    try:
+        with zipfile.ZipFile(io.BytesIO(files["history.npz"])) as archive:
+            size = sum(member.file_size for member in archive.infolist())
+        if size > TIMES * len(files["history.npz"]):
+            raise ValueError(f"history.npz unpacks to more than {TIMES:,} times its size")
+        with np.load(io.BytesIO(files["history.npz"]), allow_pickle=False) as arrays:
+            history: dict[str, Any] = {name: arrays[name] for name in arrays.files}
+        return history, load_tensors(files["weights.safetensors"])
+    except Exception as error:  # whatever numpy, zipfile and safetensors raise
+        raise _damage(folder, f"it cannot be read ({shortened(str(error))})", advice) from error
+
+
+def _damage(folder: Path, what: str, advice: str) -> DamagedError:
+    return DamagedError(f"{folder.parent.name}/{folder.name} in {folder.parents[1]}: {what}; {advice}")
 
 
 def check(folder: Path, advice: str) -> tuple[dict[str, bytes], dict]:
@@ -60,9 +76,6 @@ def check(folder: Path, advice: str) -> tuple[dict[str, bytes], dict]:
     read now, which is no damage: nothing is removed for it.
     """
 
-    def damage(what: str) -> DamagedError:
-        return DamagedError(f"{folder.parent.name}/{folder.name} in {folder.parents[1]}: {what}; {advice}")
-
     files: dict[str, bytes] = {}
     for name in ("done.json", *FILES):
         try:
@@ -71,21 +84,21 @@ def check(folder: Path, advice: str) -> tuple[dict[str, bytes], dict]:
             said = f"{error.strerror or error}: {folder.parent.name}/{folder.name}/{name}"
             raise OSError(error.errno, said) from error
         if data is None:
-            raise damage(f"{name} is not there")
+            raise _damage(folder, f"{name} is not there", advice)
         files[name] = data
     try:
         done = json.loads(files["done.json"])
         digests, notes, done_digest = done["files"], done["notes"], done.pop("digest", None)
         whole = set(done) == {"files", "notes"} and set(digests) == set(FILES)
     except (ValueError, LookupError, TypeError, AttributeError) as error:
-        raise damage("done.json is damaged") from error
+        raise _damage(folder, "done.json is damaged", advice) from error
     if not whole or done_digest not in (_digest(done), None):  # None: written before notes had a digest
-        raise damage("done.json is damaged")
+        raise _damage(folder, "done.json is damaged", advice)
     for name in FILES:
         if _sha256(files[name]) != digests[name]:
-            raise damage(f"{name} is damaged (its digest is another)")
+            raise _damage(folder, f"{name} is damaged (its digest is another)", advice)
     if _key(files["spec.json"]) != folder.name:
-        raise damage("it holds another spec than its name says")
+        raise _damage(folder, "it holds another spec than its name says", advice)
     return files, notes
 
 

@@ -116,8 +116,8 @@ class Store:
         """History, weights and notes of a finished result; DamagedError where a file is not what was written."""
         if lender := self._lender(spec):
             return lender.load(spec)
-        files, notes = self._checked(self.path(spec))
-        return *results.unpack(files), notes
+        files, notes = self._checked(folder := self.path(spec))
+        return *results.unpack(files, folder, self._advice), notes
 
     def export(self, name: str, folder: str | Path) -> Path:
         """Copy one finished result, as it is, into another store, for shipping it; its folder there.

@@ -276,7 +276,8 @@ def landscape(
         that name, else the first; one that can be differentiated twice, as `Loss`) curves most, by Lanczos' method from
         a start drawn from `seed`; "random", drawn from `seed`, with lengths according to `normalize`; or two, each a
         vector (P,), or another model or its `state_dict()`, which then stands at (1, 0) or (0, 1).
-    trajectory: checkpoints of the training, T `state_dict()`s or (T, P) (`weights.history`).
+    trajectory: checkpoints of the training, T `state_dict()`s or (T, P) (`weights.history`); or with their steps, as
+        `run.trajectory` has them.
     The running statistics of a model with batch norm are no weights. Between models, and along a trajectory of
         `state_dict()`s, they move with the weights, linearly, so that each model stands there with its own. Along
         random directions, and along vectors of weights, they stay the model's own, as in Li et al. (2018): the loss of
@@ -381,7 +382,7 @@ def _plane(
         if checkpoints is None:
             hint = "give checkpoints (a list of state_dicts), or directions='random'"
             raise ArgumentError(f"directions='pca' needs the trajectory; {hint}")
-        return principal(model, *checkpoints)
+        return principal(model, checkpoints.weights, checkpoints.buffers)
     if hasattr(directions, "__len__") and len(directions) != 2:
         raise ArgumentError(f"{len(directions)} directions; give 'pca', 'hessian', 'random' or two vectors of weights")
     return given(model, pair("directions", directions, "'pca', 'hessian', 'random' or two vectors of weights"))

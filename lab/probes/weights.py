@@ -50,16 +50,23 @@ def flat(model: nn.Module) -> np.ndarray:
 
 class Checkpoints(NamedTuple):
     """Checkpoints of a training. weights (T, P). buffers (T, S): by how much the running statistics, and what else is
-    no weight (`rest`), differ from the model's; None where they are not known."""
+    no weight (`rest`), differ from the model's; steps (T,): after which. None where they are not known."""
 
     weights: np.ndarray
     buffers: np.ndarray | None = None
+    steps: np.ndarray | None = None
 
 
 def checkpoints_of(model: nn.Module, trajectory: object) -> Checkpoints:
     """Checkpoints as `landscape` takes them: those that `history` reads, or `Checkpoints` as they are."""
     if isinstance(trajectory, Checkpoints):
         return trajectory
+    if isinstance(trajectory, tuple) and [np.ndim(part) for part in trajectory] == [1, 2]:  # steps, and weights
+        weights = history(model, trajectory[1])
+        steps = np.asarray(trajectory[0])
+        if len(steps) != len(weights):
+            raise ArgumentError(f"a trajectory of {len(steps)} steps and {len(weights)} weights; give as many of each")
+        return Checkpoints(weights, None, steps)
     return Checkpoints(history(model, trajectory), rest_history(model, trajectory))
 
 

@@ -49,13 +49,19 @@ def explore(
     | a figure of SRAVEN, fuzzy logic, an operation or an algorithmic task | that of the task |
     | the name of an algorithmic task, a `lab.Task`, a table or its name, what `lab.train` returned | TrainingExplorer |
     | a Sraven, a Logic, an Operation | SravenExplorer, LogicExplorer, GrokkingExplorer |
+    | functions by name: {'GELU': 'gelu', 'learned': phi} | SplineExplorer: over each other |
     | runs on SRAVEN or fuzzy logic (the first of several) | LatentExplorer |
+    | a run that kept checkpoints, whose function learns (mlp="xielu") | SplineExplorer: how it comes about |
+    | runs on a table that kept checkpoints, also by name | SliceExplorer: one plane, a slider over the steps |
     | runs on a text; on a masked text; also by name in a dictionary | TextExplorer; PairsExplorer |
     | other runs by name in a dictionary | ResultExplorer: their learning curves |
     | a `lab.Data` | DataExplorer: columns, splits, targets, what was left out |
     | a landscape | LandscapeExplorer |
     | a model of your own, with inputs (N, …) and targets (N,); or inputs=a `lab.Data` | ModelExplorer |
     | what `lab.compare` or another probe returned | ResultExplorer: its picture, as by `lab.plot` |
+    | two runs on SRAVEN or fuzzy logic, landscapes, models, data or results by name | PairExplorer: side by side |
+
+    Of searches and runs that kept checkpoints (`lab.train(…, keep=20)`) explorers have a slider over the steps.
 
     scale: of what is trained; "best", the default, is laptop. Of the models that are asked about a Sraven or a Logic,
     "best" is the largest at which some are here. edit: begin by editing the function. state: what an explorer's `state`

@@ -18,7 +18,7 @@ from lab.errors import ArgumentError, check_flag, described, shown
 from lab.nonlinearity.functions import GATES, named, scalars
 from lab.nonlinearity.spline import Spline
 from lab.nonlinearity.table import TABLE
-from lab.nonlinearity.zoo import zoo_names
+from lab.nonlinearity.zoo import zoo, zoo_names
 from lab.plots.style import method_title
 from lab.probes.calling import Slice1D, Slice2D
 from lab.probes.codes import Codes
@@ -37,6 +37,7 @@ from lab.tasks import Logic, Operation, Sraven, Task, Text
 from lab.tasks.named import table_named, task_title
 from lab.tasks.table import TableTask
 from lab.training.text import MaskedText
+from lab.widgets import pair
 from lab.widgets.compatibility import CompatibilityExplorer
 from lab.widgets.explorer import Explorer
 from lab.widgets.grokking import GrokkingExplorer
@@ -44,7 +45,8 @@ from lab.widgets.landscape import LandscapeExplorer
 from lab.widgets.latent import EXAMPLES, FEW, LatentExplorer
 from lab.widgets.logic import LogicExplorer
 from lab.widgets.model import DataExplorer, ModelExplorer, ResultExplorer
-from lab.widgets.spline import SplineExplorer
+from lab.widgets.slices import SliceExplorer
+from lab.widgets.spline import GIVEN, SplineExplorer
 from lab.widgets.sraven import SravenExplorer
 from lab.widgets.text import PairsExplorer, TextExplorer
 from lab.widgets.training import TrainingExplorer
@@ -74,8 +76,7 @@ def explorer_of(
     if isinstance(x, nn.Module) and not isinstance(scale, (str, type(None))):
         raise ArgumentError(f"scale={shown(scale)}: give examples by name, as lab.explore(model, inputs=X, targets=y)")
     # whatever function a module is, too: with inputs it is a model
-    kinds = (MODEL,) if isinstance(x, nn.Module) and inputs is not None else KINDS
-    kind = next((kind for kind in kinds if isinstance(x, kind.types) and (kind.fits is None or kind.fits(x))), None)
+    kind = MODEL if isinstance(x, nn.Module) and inputs is not None else _kind(x)
     if kind is None or not given.keys() <= {*kind.takes}:
         called = f"the figure {x.name}" if isinstance(x, Figure) else described(x)
         called = "a function of Python's, which lab.check(f) looks at" if called == "a function" else called
@@ -197,6 +198,45 @@ def _codes(runs: Run | Runs, scale: str = BEST) -> Explorer:
     return LatentExplorer(runs[0] if isinstance(runs, Runs) else runs, FEW if scale == "smoke" else EXAMPLES)
 
 
+def _is_function(x: Any) -> bool:
+    return (
+        isinstance(x, (Spline, SearchResult, EpisodeResult)) or isinstance(x, str) and x in {*zoo_names(), *scalars()}
+    )
+
+
+def _spline(x: Any) -> Spline:
+    """A function as a spline: a named one through it, at its start."""
+    if isinstance(x, str):
+        return zoo(x) if x in zoo_names() else Spline.from_function(named(x), knots=NAMED_KNOTS)
+    return x if isinstance(x, Spline) else x.spline
+
+
+def _function(x: Any, **given: Any) -> Explorer:
+    """The explorer of one function; one of the zoo stands in its menu."""
+    if isinstance(x, str):
+        return SplineExplorer(x if x in zoo_names() else {x: _spline(x)}, **given)
+    return pair.functions({GIVEN: x}, {GIVEN: _spline(x)}, **given)
+
+
+def _functions(x: dict[Any, Any]) -> Explorer:
+    return pair.functions(x, {str(name): _spline(one) for name, one in x.items()})
+
+
+def _each(x: Any) -> bool:
+    """Whether x is things by name each of which has an explorer of its own."""
+    things = [*_flat(x).values()] if isinstance(x, dict) else []
+    return bool(things) and all(_kind(one) is not None for one in things)
+
+
+def _kind(x: Any) -> Any:
+    """The first kind that fits."""
+    return next((kind for kind in KINDS if isinstance(x, kind.types) and (kind.fits is None or kind.fits(x))), None)
+
+
+def _pair(x: Any, **given: Any) -> Explorer:
+    return pair.PairExplorer(_flat(x), lambda one: explorer_of(one, **given))
+
+
 def _model(model: nn.Module, inputs: Any = None, targets: Any = None) -> Explorer:
     if inputs is None:
         name = type(model).__name__
@@ -216,13 +256,6 @@ class Kind:
     fits: Callable[[Any], bool] | None = None
     takes: tuple[str, ...] = ()
     make: Callable[..., Explorer] | None = None
-
-
-def _explorable(x: Any) -> Any:
-    """What the explorer of functions takes: a named function as the spline through it, at its start."""
-    if isinstance(x, str) and x in scalars():
-        return {x: Spline.from_function(named(x), knots=NAMED_KNOTS)}
-    return x if isinstance(x, (Spline, str)) else x.spline
 
 
 FUNCTIONS, SCALED = ("edit", "scale"), ("scale",)
@@ -254,7 +287,14 @@ KINDS = (
         (Spline, SearchResult, EpisodeResult, str),
         lambda x: not isinstance(x, str) or x in zoo_names() or x in scalars(),
         FUNCTIONS,
-        lambda x, **given: SplineExplorer(_explorable(x), **given),
+        _function,
+    ),
+    Kind(
+        "functions by name, as {'GELU': 'gelu', …}",
+        (SplineExplorer,),
+        dict,
+        lambda x: bool(x) and all(map(_is_function, x.values())),
+        make=_functions,
     ),
     Kind(
         "a figure of functions, such as transformers/fig6 or simplicity/fig3",
@@ -300,7 +340,29 @@ KINDS = (
         SCALED,
         _codes,
     ),
+    Kind(
+        "two runs on SRAVEN or fuzzy logic by name",
+        (pair.PairExplorer,),
+        dict,
+        lambda x: len(x) == 2 and _runs(x, (Logic, Sraven)),
+        SCALED,
+        _pair,
+    ),
+    Kind(
+        "runs on a table with checkpoints (keep=20), also by name",
+        (SliceExplorer,),
+        (Run, Runs, dict),
+        lambda x: pair.has_slices(x, isinstance(x, dict)),
+        make=pair.slices,
+    ),
     Kind("runs by name in a dictionary, as {'GELU': lab.train('copy'), …}", (ResultExplorer,), dict, _runs),
+    Kind(
+        "a run with checkpoints whose function learns (prelu, …)",
+        (SplineExplorer,),
+        (Run, Runs),
+        pair.learns,
+        make=pair.function_of_run,
+    ),
     Kind("a lab.tasks.Sraven", (SravenExplorer,), Sraven, takes=SCALED),
     Kind("a lab.tasks.Logic", (LogicExplorer,), Logic, takes=SCALED),
     Kind(
@@ -330,4 +392,12 @@ KINDS = (
     Kind("what probes.landscape returned", (LandscapeExplorer,), Landscape),
     Kind("what lab.compare or another probe returned", (ResultExplorer,), RESULTS),
     MODEL,
+    Kind(
+        "two landscapes, results, data or models by name",
+        (pair.PairExplorer,),
+        dict,
+        _each,
+        ("inputs", "targets"),
+        _pair,
+    ),
 )

@@ -17,7 +17,8 @@ from lab.plots.style import BLUE, FONT, GREY, SKY
 from lab.probes.complexity import draw
 from lab.probes.profile import POINTS, Profile, Received, profile, random_network, square
 from lab.widgets import pages
-from lab.widgets.pages import PageView, short
+from lab.widgets.course import CourseView
+from lab.widgets.pages import short
 from lab.widgets.slices import GREYS, perceptron
 
 SEEDS, PATHS, SAMPLES = 3, 200, 100  # of random networks; paths and samples as `probes.total_variation` has by default
@@ -57,12 +58,13 @@ def random_networks() -> dict[str, Any]:
     return {"seeds": [one["layers"] for one in made if one], "paths": ends, "samples": SAMPLES, "greys": list(GREYS)}
 
 
-class FunctionView(PageView):
+class FunctionView(CourseView):
     """A function with its slope and inputs, others behind it; it follows its traits without asking the kernel.
 
     functions: as `described` gives them. function: which is shown, counted from `first`. compared: which are drawn
     behind it, counted from 0. zoom: half the width of what is shown. inputs: shares by name, as they become known.
     random: whether networks with random weights are shown with the function; networks: these, from when they are asked.
+    course: {name: {steps, values}} of functions whose search has checkpoints.
     """
 
     _esm = pages.widget("function.js")
@@ -88,7 +90,7 @@ def function_page(functions: Sequence[dict], words: str = "", title: str | None 
 
     functions: as `described` gives them. words: HTML above. title: of the page, by default the name of the function.
     state: function, compared, zoom, slope, random: as in `FunctionView`, counted from 0; edited: other values of the
-    one that is shown; changes: what was done to it.
+    one that is shown; changes: what was done to it; steps, step, course: as in `CourseView`.
     """
     plain: dict[str, Any] = {"function": 0, "compared": [], "zoom": 1.0, "slope": False, "random": False}
     plain |= {"edited": None, "changes": [], "functions": list(functions), "networks": random_networks()}

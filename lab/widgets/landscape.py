@@ -15,8 +15,9 @@ from lab.probes.calling import function_of, slice_2d
 from lab.probes.landscape import Landscape
 from lab.training.live import one_thread
 from lab.widgets import pages
+from lab.widgets.course import CourseView, StepSlider, latest
 from lab.widgets.explorer import LABEL, WIDE, Explorer, menu, toggle
-from lab.widgets.pages import PageView, live, short, view_page
+from lab.widgets.pages import live, short, view_page
 from lab.widgets.slices import Cut, SlicesView
 
 GIVEN = "your directions"
@@ -33,7 +34,7 @@ STEPS = 100  # of a slider along an axis
 SLICED = ("at the chosen point", "the model itself (star)")
 
 
-class LandscapeView(PageView):
+class LandscapeView(CourseView):
     """Two measures and the chosen point; what the traits hold is said in `page/landscape.js`."""
 
     name, _esm = "landscape", pages.widget("landscape.js")
@@ -44,6 +45,8 @@ class LandscapeView(PageView):
     logarithm = traitlets.Bool(False).tag(sync=True)
     px = traitlets.Float(0.0).tag(sync=True)
     py = traitlets.Float(0.0).tag(sync=True)
+    frame: traitlets.List = traitlets.List().tag(sync=True)
+    ranges = traitlets.Dict().tag(sync=True)
     colours = traitlets.List(traitlets.Unicode(), list(sequential.Cividis)).tag(sync=True)
 
 
@@ -55,7 +58,16 @@ def as_read(landscape: Landscape) -> dict[str, Any]:
         "values": {name: [short(row) for row in values] for name, values in landscape.values.items()},
         "trajectory": [] if landscape.trajectory is None else [short(point) for point in landscape.trajectory],
         "axes": [axis_title(landscape, number) for number in range(2)],
+        "steps": steps_of(landscape),
     }
+
+
+def steps_of(landscape: Landscape) -> list[int]:
+    """After which its checkpoints were kept; their numbers, where this is not known."""
+    steps = getattr(landscape.checkpoints, "steps", None)
+    return list(
+        range(0 if landscape.trajectory is None else len(landscape.trajectory)) if steps is None else map(int, steps)
+    )
 
 
 class Planes:
@@ -173,9 +185,9 @@ class LandscapeExplorer(Explorer):
         self.logarithm = toggle("log", "colours by logarithm")
         self.x = widgets.FloatSlider(description="x", style=LABEL, readout_format=".3g")
         self.y = widgets.FloatSlider(description="y", style=LABEL, readout_format=".3g")
-        last = 0 if landscape.trajectory is None else len(landscape.trajectory) - 1
-        self.checkpoint = widgets.IntSlider(description="nearest to checkpoint", max=last, style=LABEL)
-        self.checkpoint.layout.display = "none" if landscape.trajectory is None else None
+        self.checkpoint = StepSlider(steps_of(landscape))
+        known = getattr(landscape.checkpoints, "steps", None) is not None
+        self.checkpoint.description = "nearest to step" if known else "nearest to checkpoint"
 
         if points is None:  # the data of the measures, where they have any
             parts = (getattr(measure, n, None) for measure in landscape.measures.values() for n in ("points", "inputs"))
@@ -190,7 +202,9 @@ class LandscapeExplorer(Explorer):
             self.slices = SlicesView(models=models, grid=FINE)
         self._range()
         self.map = LandscapeView(land=as_read(landscape))
+        self.map.steps = self.checkpoint.steps
         self.map.follow(left=self.left, right=self.right, logarithm=self.logarithm, px=self.x, py=self.y)
+        self.map.follow(step=self.checkpoint)
         self.surface: Any = None  # a figure from when it is first asked for
         self._draw()
         self._place = widgets.VBox([self.map], layout=WIDE)
@@ -199,7 +213,7 @@ class LandscapeExplorer(Explorer):
             [self.plane, self.radius, self.seed, self.planes.progress],
             [self.left, self.right, self.view, self.logarithm],
             self._place,
-            [self.x, self.y, self.checkpoint],
+            [self.x, self.y, self.checkpoint, self.checkpoint.play],
             *([cut, self.slices] if self.slices else []),
         )
         self.watch(self.planes.ask, self.plane, self.radius, self.seed)
@@ -230,7 +244,8 @@ class LandscapeExplorer(Explorer):
     def _to_checkpoint(self) -> None:
         with self.quietly():
             if self.landscape.trajectory is not None:
-                self.x.value, self.y.value = self.landscape.trajectory[self.checkpoint.value]
+                at = latest(steps_of(self.landscape), self.checkpoint.value)
+                self.x.value, self.y.value = self.landscape.trajectory[at]
         self._draw_point()
 
     def _show(self, landscape: Landscape) -> None:
@@ -247,7 +262,8 @@ class LandscapeExplorer(Explorer):
                 slider.value = np.clip(0.0, axis[0], axis[-1])
                 slider.min, slider.max, slider.step = axis[0], axis[-1], (axis[-1] - axis[0]) / STEPS
             if self.landscape.trajectory is not None:  # the model may be from before the end of the training
-                self.checkpoint.value = int(np.linalg.norm(self.landscape.trajectory, axis=1).argmin())
+                nearest = np.linalg.norm(self.landscape.trajectory, axis=1).argmin()
+                self.checkpoint.value = steps_of(self.landscape)[nearest]
 
     def _draw(self) -> None:
         self._draw_maps()

@@ -14,8 +14,9 @@ from lab.errors import ArgumentError, check_whole, shown
 from lab.plots.latent_codes import NAMES, in_order, look
 from lab.run import Run
 from lab.widgets import drawing, pages
+from lab.widgets.course import CourseView, StepSlider, digits
 from lab.widgets.explorer import LABEL, Explorer, menu, side_by_side
-from lab.widgets.pages import PageView, live, short, view_page
+from lab.widgets.pages import live, short, view_page
 from lab.widgets.problems import TABLE, Reading
 
 EXAMPLES, FEW = 800, 120  # t-SNE of 800 takes a few seconds
@@ -25,7 +26,7 @@ METHODS = ("tsne", "pca", "umap")
 GROUPS = ("A", "B")
 
 
-class LatentView(PageView):
+class LatentView(CourseView):
     """The map and the code of the chosen point; what the traits hold is said in `page/latent.js`."""
 
     name, _esm = "latent", pages.widget("latent.js")
@@ -141,19 +142,23 @@ class LatentExplorer(Explorer):
             min(PERPLEXITY, most), 2, min(100, most), description="perplexity", style=LABEL, continuous_update=False
         )
         self.computing, self.problem = widgets.HTML(), widgets.HTML()
+        self.step = StepSlider(self.reading.steps)
+        if self.reading.steps:  # a map of all checkpoints is there at once
+            self.method.value = "pca"
 
         self.bars = drawing.bars_frame()
-        self.map = LatentView(texts=[self.problems.hover(i).replace("<br>", "\n") for i in range(examples)])
+        texts = [self.problems.hover(i).replace("<br>", "\n") for i in range(examples)]
+        self.map = LatentView(texts=texts, steps=self.step.steps)
         self.groups = Groups(self.map, self._contrast)
         self.reading.map(*self._map())
         self.reading.decoding(self._place(), self.colour.value)
         self._redraw()
         self._bars()
         self.bars = live(self.bars)
-        self.map.follow(colour=self.colour)
+        self.map.follow(colour=self.colour, step=self.step)
         self.arrange(
             [self.layer, self.query, self.key],
-            [self.colour, self.method, self.perplexity, self.computing],
+            [self.colour, self.method, self.perplexity, self.step, self.step.play, self.computing],
             self.map,
             [*self.groups.take.values(), self.groups.clear],
             self.groups.difference,
@@ -164,6 +169,8 @@ class LatentExplorer(Explorer):
         for name, button in self.groups.take.items():
             self.press(partial(self.groups.take_selected, name), button)
         self.press(self.groups.forget, self.groups.clear)
+        if self.reading.steps:
+            self._compute()
 
     def page(self) -> str:
         """The map, to be explored without a kernel: other colours, groups, the code of each point."""
@@ -206,7 +213,17 @@ class LatentExplorer(Explorer):
         """The map and the decoder that the controls ask for, as far as they are known."""
         if self._map() != self._drawn and self.reading.has_map(*self._map()):
             self._redraw()
+        if self.reading.steps and self.reading.has_course(*self._map()):
+            self._move()
         self._bars()
+
+    def _move(self) -> None:
+        """The codes and the map of all checkpoints, over which the slider goes."""
+        (steps, codes, points, trust), (place, method, _) = self.reading.course(*self._map()), self._map()
+        together = f"{NAMES[method]} of the codes of {len(steps)} checkpoints together, layer {place[0] + 1}"
+        with self.map.hold_sync():
+            self.map.course = {"steps": steps, "codes": digits(codes), "points": digits(points)}
+            self.map.title = f"{together}\n{drawing.trusted(trust)}"
 
     def _missing(self) -> tuple | None:
         """What the controls ask for and is not known: a function of the reading and its arguments."""
@@ -215,6 +232,8 @@ class LatentExplorer(Explorer):
         asked = self._place(), self.colour.value
         if not self.reading.has_decoding(*asked):
             return self.reading.decoding, asked, "a decoder and its controls"
+        if self.reading.steps and not self.reading.has_course(*self._map()):
+            return self.reading.course, self._map(), f"codes of {len(self.reading.steps)} checkpoints"
         return None
 
     def _compute(self) -> None:
@@ -254,6 +273,7 @@ class LatentExplorer(Explorer):
         part, query = self.problems.unseen, place[1]
         names, has = self.problems.traits(part, query)
         with self.map.hold_sync():
+            self.map.course = {}  # of this map, as soon as it is known
             self.map.points = [short(point) for point in points]
             self.map.title = f"{NAMES[method]} of codes, layer {place[0] + 1}\n{words}"
             self.map.colourings = [colouring(*one) for one in self.problems.colours(part, query).items()]
@@ -306,4 +326,9 @@ class LatentExplorer(Explorer):
         )
         if self._drawn[0][1] not in words.task.positions:
             said += f" Nothing is asked of the query token: {words.trait}, target and answer are those of the last."
+        if self.reading.steps:
+            said += (
+                " The slider goes through checkpoints of the training: all are on one map, so that points move and do"
+            )
+            said += " not jump. Colours, problems and decoders are those of the end."
         self.say(said)

@@ -113,6 +113,9 @@ class PageView(anywidget.AnyWidget):
 
 def _declared(control: widgets.Widget, trait: str) -> dict[str, Any]:
     named = {"trait": trait, "label": control.description}
+    if isinstance(control, widgets.SelectionSlider):
+        names = [str(label) for label in control._options_labels]
+        return named | {"kind": "range", "options": names, "min": 0, "max": len(names) - 1, "step": 1, "play": True}
     if isinstance(control, LISTED):
         return named | {"kind": "menu", "options": [str(label) for label in control._options_labels]}
     if isinstance(control.value, bool):
@@ -145,14 +148,16 @@ def view_page(
     words: str = "",
     table: Mapping[str, Sequence] | None = None,
     below: Sequence[Mapping[str, Any]] = (),
+    beside: Mapping[str, Any] | None = None,
 ) -> str:
     """A view as a page of its own: one file, without a server or a network.
 
     code: Python that opens the explorer again; words: HTML above; table: numbers to take away, by column; below: what
-    further views hold, with their names as `view`; they stay as they are.
+    further views hold, with their names as `view`; they stay as they are. beside: a second one next to it (hosted.js).
     """
     columns = None if table is None else {name: list(values) for name, values in table.items()}
     state = {"view": view.name, "controls": view.controls(), "code": code, "below": list(below), "table": columns}
+    state |= {} if beside is None else {"beside": dict(beside)}
     return page(title, "hosted.js", {"state": view.data() | state}, words)
 
 

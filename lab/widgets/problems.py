@@ -25,11 +25,14 @@ from lab.tasks.logic import which_terms, written
 from lab.tasks.sraven import COLUMNS, RULES
 from lab.tasks.stream import Examples
 from lab.widgets import pages
+from lab.widgets.course import few
 
 BATCH = 256
 TABLE = 'style="border-collapse: collapse; line-height: 1.3; font-size: inherit; font-variant-numeric: tabular-nums"'
 Place = tuple[int, int, int]  # layer, query, key, from 0
 Map = tuple[np.ndarray, float]  # points (N, 2), trustworthiness
+Way = tuple[list[int], np.ndarray, np.ndarray, float]  # steps, codes (S, N, heads), points (S, N, 2), trustworthiness
+MOVING = 6000  # points of a map of neighbours: half a minute
 
 
 class Problems:
@@ -221,6 +224,9 @@ class Reading:
         self._model = run.model()
         self._codes: dict[tuple[int, int], list[list[np.ndarray]]] = {}
         self._maps: dict[tuple[Place, str, float | None], Map] = {}
+        self._run, self._ways = run, dict[tuple[int, int], list[np.ndarray]]()
+        self.steps: list[int] = run.checkpoints.tolist() if run.has_checkpoints else []
+        self._courses: dict[tuple[Place, str, float | None], Way] = {}
         self._decodings: dict[tuple[Place, str], Decoding | str] = {}
 
     def codes(self, place: Place, training: bool = False) -> np.ndarray:
@@ -242,6 +248,38 @@ class Reading:
         if asked not in self._maps:
             self._maps[asked] = embedding(self.codes(place), method, perplexity)
         return self._maps[asked]
+
+    def has_course(self, place: Place, method: str, perplexity: float | None) -> bool:
+        """Whether it is known."""
+        return (place, method, perplexity) in self._courses
+
+    def course(self, place: Place, method: str, perplexity: float | None) -> Way:
+        """The codes of checkpoints, and one map of all of them together, on which points move and do not jump; of
+        neighbours (t-SNE, UMAP) fewer checkpoints, as many as a map of MOVING points has."""
+        asked = place, method, perplexity
+        if asked not in self._courses:
+            codes = self._way(place)
+            shown = few(len(codes), codes[0].size)
+            if method != "pca":
+                shown = [shown[number] for number in few(len(shown), codes.shape[1], MOVING)]
+            codes = codes[shown]
+            points, trust = embedding(codes.reshape(-1, codes.shape[-1]), method, perplexity)
+            self._courses[asked] = (
+                [self.steps[number] for number in shown],
+                codes,
+                points.reshape(*codes.shape[:2], 2),
+                trust,
+            )
+        return self._courses[asked]
+
+    def _way(self, place: Place) -> np.ndarray:
+        """Codes on the unseen problems after each step, (S, N, heads)."""
+        layer, query, key = place
+        if (query, key) not in self._ways:
+            models = map(self._run.model, self.steps)
+            each = [codes_by_layer(model, self.problems.unseen, query, key) for model in models]
+            self._ways[query, key] = [np.stack([codes.codes for codes in of]) for of in zip(*each, strict=True)]
+        return self._ways[query, key][layer]
 
     def has_decoding(self, place: Place, colouring: str) -> bool:
         """Whether it is known."""

@@ -14,9 +14,11 @@ from lab.errors import ArgumentError, check_whole
 from lab.models.mlp import MLP
 from lab.nonlinearity.spline import Spline
 from lab.probes.calling import Model, Slice2D, coordinates, function_of, slice_2d
+from lab.run import Run
 from lab.widgets import pages
+from lab.widgets.course import CourseView, StepSlider, few, latest
 from lab.widgets.explorer import LABEL, Explorer, menu
-from lab.widgets.pages import PageView, short, view_page
+from lab.widgets.pages import short, view_page
 
 KEPT = 2000  # slices that are remembered
 GREYS = ("#000000", "#ffffff")  # low, high
@@ -77,7 +79,7 @@ def _first_inputs(points: np.ndarray) -> tuple[int, int]:
     return one, other
 
 
-class SlicesView(PageView):
+class SlicesView(CourseView):
     """The panels; what the traits hold is said in `page/slices.js`."""
 
     name, _esm = "slices", pages.widget("slices.js")
@@ -98,15 +100,17 @@ class SlicesView(PageView):
     low = traitlets.Float(-1.0).tag(sync=True)
     high = traitlets.Float(1.0).tag(sync=True)
     greys = traitlets.List(traitlets.Unicode(), list(GREYS)).tag(sync=True)
+    common = traitlets.Bool(False).tag(sync=True)
 
 
 class SliceExplorer(Explorer):
     """Choose a training point and two inputs, and see what each model answers where these two inputs change.
 
     models: by name, modules, scikit-learn estimators or functions (N, inputs) → (N,) or (N, outputs); or, for a slider
-    in its panel, a mapping from a number to such a model, for example TanH networks by their prefactor. points
-    (N, inputs): training data. columns: names of the inputs. grid: points on a side. Shades are scaled in each panel
-    (simplicity paper, App. E.4). What perceptrons answer, the page computes itself.
+    in its panel, a mapping from a number to such a model, for example TanH networks by their prefactor; or runs, of
+    which those with checkpoints follow one slider over the steps. points (N, inputs): training data. columns: names of
+    the inputs. grid: points on a side. Shades are scaled in each panel (simplicity paper, App. E.4), common: in all
+    alike. What perceptrons answer, the page computes itself, as far as it can hold them.
 
     >>> SliceExplorer({"sum": lambda x: x.sum(1)}, np.zeros((5, 2))).point.max
     4
@@ -114,32 +118,38 @@ class SliceExplorer(Explorer):
 
     def __init__(
         self,
-        models: Mapping[str, Model | Mapping[float, Model]],
+        models: Mapping[str, Model | Mapping[float, Model] | Run],
         points: Tensor | np.ndarray,
         columns: Sequence[str] | None = None,
         grid: int = 60,
         bounds: tuple[float, float] = (-1.0, 1.0),
+        common: bool = False,
     ):
         super().__init__()
         if not models:
             raise ArgumentError("no models to slice; give at least one by name")
-        if sum(isinstance(model, Mapping) for model in models.values()) > FAMILIES:
+        moving = {name for name, model in models.items() if isinstance(model, Run) and model.has_checkpoints}
+        known: dict[str, Any] = {n: _family(m, len(moving)) if isinstance(m, Run) else m for n, m in models.items()}
+        if sum(isinstance(model, Mapping) for name, model in known.items() if name not in moving) > FAMILIES:
             raise ArgumentError(f"more than {FAMILIES} models with a slider; give fewer at a time")
         self._like, self._grid, self._bounds = points, check_whole("grid", grid, 2), bounds
         self._models: dict[str, list[Model]] = {}  # of a family in the order of its numbers
         self._sliders: dict[str, widgets.SelectionSlider] = {}
         self._slices: dict[tuple, Slice2D] = {}  # the latest
         described = []  # as the page reads them
-        for name, model in models.items():
+        for name, model in known.items():
             family: Mapping[Any, Model] = dict(sorted(model.items())) if isinstance(model, Mapping) else {None: model}
             self._models[name] = [function_of(one) for one in family.values()]
-            options = [(f"{value:g}", value) for value in family if value is not None]
+            options = [(f"{value:g}", value) for value in family if value is not None and name not in moving]
             if options:
                 self._sliders[name] = widgets.SelectionSlider(description=f"{name} α", options=options, style=LABEL)
             networks = [perceptron(one) for one in family.values()]
             described.append({"name": name, "alphas": [label for label, _ in options], "networks": networks})
+            described[-1] |= {"steps": [*family]} if name in moving else {}
+        self._moving = {name: [*known[name]] for name in moving}
+        self.step = StepSlider(step for steps in self._moving.values() for step in steps)
         first = self._given(coordinates(points, 2, "points")[0])
-        outputs = [slice_2d(self._model(name), first, (0, 1), 2).values for name in models] if len(first) > 1 else []
+        outputs = [slice_2d(self._model(name), first, (0, 1), 2).values for name in known] if len(first) > 1 else []
         self._cut = Cut(points, columns, max((one.shape[2] if one.ndim == 3 else 1 for one in outputs), default=1))
         self.point, self.across, self.up, self.output = self._cut.controls.values()
         self.view = SlicesView(
@@ -149,13 +159,15 @@ class SliceExplorer(Explorer):
             grid=self._grid,
             low=float(bounds[0]),
             high=float(bounds[1]),
+            steps=self.step.steps,
+            common=common,
         )
         prefactors = {f"a{number}": slider for number, slider in enumerate(self._sliders.values())}
-        self.view.follow(**self._cut.controls, **prefactors)
+        self.view.follow(**self._cut.controls, **prefactors, step=self.step)
         self._draw()
-        rows = [list(self._cut.controls.values()), list(prefactors.values())]
+        rows = [list(self._cut.controls.values()), [*prefactors.values(), self.step, self.step.play]]
         self.arrange(*filter(None, rows), self.view)
-        self.watch(self._draw, *rows[0], *rows[1])
+        self.watch(self._draw, *rows[0], *prefactors.values(), self.step)
 
     def _controls_kept(self) -> dict[str, Any]:
         return super()._controls_kept() | ({"prefactors": self._sliders} if self._sliders else {})
@@ -185,6 +197,8 @@ class SliceExplorer(Explorer):
 
     def _which(self, name: str) -> int:
         """The number of a model in its family."""
+        if name in self._moving:
+            return latest(self._moving[name], self.step.value)
         return self._sliders[name].index if name in self._sliders else 0
 
     def _model(self, name: str) -> Model:
@@ -201,8 +215,17 @@ class SliceExplorer(Explorer):
         self.view.given = given  # an error leaves all panels as they were
         self.say(
             f"Training point {number} (circle), with {self._cut.names[across]} and {self._cut.names[up]} changed. "
-            "Dark: low output, light: high, scaled in each panel."
+            f"Dark: low output, light: high, scaled in {'all panels alike' if self.view.common else 'each panel'}."
+            + (" The slider goes through checkpoints of the training, its weights at a step." if self._moving else "")
         )
+
+
+def _family(run: Run, several: int) -> Any:
+    """The models of a run's checkpoints by step, as many as a page can hold; the model of a run that has none."""
+    if not run.has_checkpoints:
+        return function_of(run.model())
+    steps, size = run.checkpoints.tolist(), sum(weight.numel() for weight in run.model().parameters())
+    return {steps[number]: run.model(steps[number]) for number in few(len(steps), several * size)}
 
 
 def perceptron(model: object) -> dict[str, Any] | None:

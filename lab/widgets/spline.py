@@ -1,6 +1,6 @@
 """SplineExplorer: look at a learned non-linearity, at the inputs that it receives, at others next to it; or edit it."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from copy import deepcopy
 
 import ipywidgets as widgets
@@ -11,8 +11,10 @@ from lab.catalogue.zoo import inputs_of
 from lab.errors import ArgumentError, LabError, absolute_path, shown
 from lab.nonlinearity.spline import Spline
 from lab.nonlinearity.zoo import left_out, zoo, zoo_curves
+from lab.plots.caption import counted
 from lab.plots.functions import gelu
 from lab.probes.profile import Profile, Received, profile, received
+from lab.widgets.course import StepSlider, digits, latest
 from lab.widgets.editing import EditingExplorer
 from lab.widgets.explorer import LABEL, ROW, WIDE, Explorer, button, menu, toggle
 from lab.widgets.function_view import FunctionView, described, function_page
@@ -31,7 +33,8 @@ class SplineExplorer(Explorer):
     function of one variable are not in the menus, and the text below names them. inputs: what it receives, any shape
     (of several: a Received by name); where they are not given, they are looked for in shipped results and in the store.
     edit: begin in editing mode; left with the same button, it adds the edited function to the menus, and `spline` gives
-    it. scale: of the trainings that are offered there.
+    it. scale: of the trainings that are offered there. courses: by name, the functions after some steps of their
+    search, of those that have checkpoints; a slider goes over them. compared: those that are drawn behind at first.
 
     >>> SplineExplorer(Spline.zeros()).function.value
     'your function'
@@ -45,6 +48,8 @@ class SplineExplorer(Explorer):
         inputs: Tensor | np.ndarray | Mapping[str, Received] | None = None,
         edit: bool = False,
         scale: str = "laptop",
+        courses: Mapping[str, Mapping[int, Spline]] | None = None,
+        compared: Sequence[str] = (),
     ):
         super().__init__()
         given = {GIVEN: phi} if isinstance(phi, Spline) else dict(phi) if isinstance(phi, Mapping) else {}
@@ -73,6 +78,9 @@ class SplineExplorer(Explorer):
         self.random.tooltip = "what networks with random weights compute with this function, and how complex that is"
         self.others = widgets.SelectMultiple(description="compare with", options=[*PLAIN, *names], rows=4, style=LABEL)
         self.others.tooltip = "hold Ctrl to choose several"
+        self.others.value = tuple(compared)
+        self._courses = {name: dict(sorted(course.items())) for name, course in (courses or {}).items()}
+        self.step = StepSlider(step for course in self._courses.values() for step in course)
         self.folder = widgets.Text(description="into", value="out/functions", style=LABEL, layout={"width": "200px"})
         self.export = button("export", "write function (JSON) and picture (HTML)")
         # as far as any may be looked at
@@ -81,14 +89,20 @@ class SplineExplorer(Explorer):
         plain = {GELU: gelu(x), RELU: x.clip(0)}
         shown = [described(name, Profile(x, y, np.diff(y) / np.diff(x), False)) for name, y in plain.items()]
         shown += [described(*one) for one in self._profiles.items()]
-        self.view = FunctionView(functions=shown, first=len(PLAIN))
+        way = {
+            name: {"steps": list(course), "values": digits([f.values.tolist() for f in course.values()])}
+            for name, course in self._courses.items()
+        }
+        self.view = FunctionView(functions=shown, first=len(PLAIN), steps=self.step.steps, course=way)
         self._draw()
         self._to_support()
-        self.view.follow(function=self.function, compared=self.others, zoom=self.zoom, slope=self.slope)
+        self.view.follow(function=self.function, compared=self.others, zoom=self.zoom, slope=self.slope, step=self.step)
         self.edit = toggle("edit", "change the function by hand, or look at it again", icon="pencil")
         self.editing: EditingExplorer | None = None
         self._scale = scale
-        look = widgets.HBox([self.function, self.zoom, self.support, self.slope, self.random], layout=ROW)
+        look = widgets.HBox(
+            [self.function, self.zoom, self.support, self.slope, self.random, self.step, self.step.play], layout=ROW
+        )
         self._view = widgets.VBox([look, self.view, self.others], layout=WIDE)
         self._place = widgets.VBox(layout=WIDE)  # of the editing explorer
         self.arrange([self.edit, self.export, self.folder], self._view, self._place)
@@ -128,7 +142,9 @@ class SplineExplorer(Explorer):
         return self._received[name]
 
     def _spline(self, name: str) -> Spline:
-        function = self._functions[name]
+        """A function, as it was after the chosen step."""
+        course = self._courses.get(name)
+        function = list(course.values())[latest([*course], self.step.value)] if course else self._functions[name]
         return deepcopy(function) if name in self._shared else function
 
     def _draw(self) -> None:
@@ -147,7 +163,12 @@ class SplineExplorer(Explorer):
         known = (
             f"Inputs: {inputs.source}." if inputs else "Its inputs are not shown: no model trained with it is at hand."
         )
-        self.say("\n".join(filter(None, [inside.replace("-", "−") + known, self._left_out])))
+        way = (
+            f"The slider goes through {counted(len(self.step.steps), 'checkpoint')} of the search."
+            if self._courses
+            else ""
+        )
+        self.say("\n".join(filter(None, [inside.replace("-", "−") + known, way, self._left_out])))
 
     def _mode(self) -> None:
         """Into the editing mode, or back."""
@@ -194,7 +215,7 @@ class SplineExplorer(Explorer):
         view = self.view.data()
         number, shown = view["first"] + view["function"], list(view["functions"])
         shown[number] = described(self.function.value, self.shape, self.received)
-        state = {name: view[name] for name in ("zoom", "slope", "random")}
+        state = {name: view[name] for name in ("zoom", "slope", "random", "steps", "step", "course")}
         state["compared"] = [one for one in view["compared"] if one != number]
         return function_page(shown, words, function=number, **state)
 

@@ -2,8 +2,9 @@
 // state: as for function.js, with `base` (what sliders act on), `changes` (what was done, in words) and `tools`.
 
 import { chart, escaped, node, short } from "./chart.js";
-import { BLUE, GREY, picture } from "./function.js";
+import { BLUE, GREY, picture, then } from "./function.js";
 import { portrait } from "./portrait.js";
+import { stepper } from "./stepper.js";
 import { chebyshev, mirroredX, mirroredY, polynomial, slopes, smoothed, spectrum, symmetrized } from "./spline.js";
 
 const SLIDERS = {
@@ -36,6 +37,15 @@ export function render({ model, el }) {
   menu.value = state.function;
   const reach = () => 1.5 * (own().high - own().low) / 2;
   const zoom = labelled(rows[0], "zoom ±", "input", { type: "range", min: 1, max: 120, step: 1 });
+  const { steps = [] } = state, when = steps.length > 1
+    && stepper(rows[0], { label: "step", options: steps.map((step) => step.toLocaleString("en")), play: true }, (step) => {
+      Object.assign(state, { step, edited: null, changes: [] });
+      state.functions = then(state);
+      drawn.function = null;
+      past.length = 0;
+      settle();
+      draw();
+    });
   const steep = labelled(rows[0], "slope", "input", { type: "checkbox" });
   const random = labelled(rows[0], "random network", "input", { type: "checkbox" });
   const others = node("details", {}, rows[0]);
@@ -175,8 +185,9 @@ export function render({ model, el }) {
       (state.changes.length ? `Now: ${escaped(state.changes.join(", then "))}; from the original at most ${short(far)}.` : "");
   }
   state.changes ??= [];
+  if (when) { state.functions = then(state); when.put(state.step); }
   draw();
-  return () => { main.end(); lower.end(); below?.end(); };
+  return () => { when?.end?.(); main.end(); lower.end(); below?.end(); };
 }
 
 export default { render };

@@ -9,7 +9,8 @@ const LEFT = 46, RIGHT = 8, TOP = 24, BOTTOM = 38; // pixels
 
 // In `parent`. draw({x, y, z, colours, levels, title, xTitle, yTitle, path, marks, height, bar}):
 //   path [[x, y]]; marks [{x, y, kind: "star" | "ring", name}]; levels: how many contour lines, about; bar: whether a
-//   bar tells what the shades mean.
+//   bar tells what the shades mean; range: [low, high] of the shades, if it is not that of z; frame: [x, y], the ends of the
+//   axes, if these are not those of the numbers.
 // onPoint(x, y): a place was clicked or dragged to.
 export function field(parent, label, onPoint) {
   const box = node("div", { style: "position: relative; min-width: 0", class: "lab-field" }, parent);
@@ -43,17 +44,19 @@ export function field(parent, label, onPoint) {
     width ||= box.clientWidth || 420; // read once: what is read after a change makes the browser lay out at once
     const { x, y, z } = spec, height = spec.height ?? 300, below = spec.bar ? 40 : 0;
     const [right, bottom] = [width - RIGHT, height - BOTTOM];
-    const across = (at) => LEFT + ((at - x[0]) / (x.at(-1) - x[0])) * (right - LEFT);
-    const up = (at) => bottom - ((at - y[0]) / (y.at(-1) - y[0])) * (bottom - TOP);
+    const [[first, last], [least, most]] = spec.frame ?? [[x[0], x.at(-1)], [y[0], y.at(-1)]];
+    const across = (at) => LEFT + ((at - first) / (last - first)) * (right - LEFT);
+    const up = (at) => bottom - ((at - least) / (most - least)) * (bottom - TOP);
     scales = {
-      x: (pixel) => x[0] + ((pixel - LEFT) / (right - LEFT)) * (x.at(-1) - x[0]),
-      y: (pixel) => y[0] + ((bottom - pixel) / (bottom - TOP)) * (y.at(-1) - y[0]),
+      x: (pixel) => first + ((pixel - LEFT) / (right - LEFT)) * (last - first),
+      y: (pixel) => least + ((bottom - pixel) / (bottom - TOP)) * (most - least),
     };
-    const words = [width, height, spec.title, spec.xTitle, spec.yTitle, spec.levels, spec.bar].join("|");
+    const words = [width, height, spec.title, spec.xTitle, spec.yTitle, spec.levels, spec.bar, spec.range, first, last, least, most].join("|");
     if (shown.z !== z || shown.words !== words) {
       for (const one of [svg, over]) one.setAttribute("height", height + below);
-      const old = kept.get(z), range = old?.range ?? ends(z), href = old?.href ?? paint(spec, range);
-      const found = old?.words === words ? old : { words, range, href, drawn: frame(range, href, across, up, right, bottom, height) };
+      const old = kept.get(z), range = spec.range ?? old?.ends ?? ends(z), same = old?.range.join() === range.join();
+      const href = same ? old.href : paint(spec, range);
+      const found = old?.words === words ? old : { words, range, ends: spec.range ? null : range, href, drawn: frame(range, href, across, up, right, bottom, height) };
       kept.set(z, found);
       svg.innerHTML = found.drawn;
       shown = { z, words };
@@ -74,21 +77,23 @@ export function field(parent, label, onPoint) {
   }
 
   function frame([low, high], href, across, up, right, bottom, height) {
-    const { x, y, z } = spec, half = [(right - LEFT) / (x.length - 1) / 2, (bottom - TOP) / (y.length - 1) / 2];
+    const { x, y, z } = spec, [[first, last], [least, most]] = spec.frame ?? [[x[0], x.at(-1)], [y[0], y.at(-1)]];
+    const [west, east, south, north] = [across(x[0]), across(x.at(-1)), up(y[0]), up(y.at(-1))];
+    const half = [(east - west) / (x.length - 1) / 2, (south - north) / (y.length - 1) / 2];
     const id = `lab-field-${label.length}-${Math.random().toString(36).slice(2)}`;
     // the middle of a pixel of the image stands on its point of the grid
     const parts = [`<clipPath id="${id}"><rect x="${LEFT}" y="${TOP}" width="${right - LEFT}" height="${bottom - TOP}"/></clipPath>`,
-      `<g clip-path="url(#${id})"><image href="${href}" x="${LEFT - half[0]}" y="${TOP - half[1]}" width="${right - LEFT + 2 * half[0]}"`
-      + ` height="${bottom - TOP + 2 * half[1]}" preserveAspectRatio="none"/>`];
+      `<g clip-path="url(#${id})"><image href="${href}" x="${west - half[0]}" y="${north - half[1]}" width="${east - west + 2 * half[0]}"`
+      + ` height="${south - north + 2 * half[1]}" preserveAspectRatio="none"/>`];
     for (const [level] of spec.levels ? ticks(low, high, spec.levels) : []) {
       const d = contour(x, y, z, level).map(([a, b, c, e]) =>
         `M${across(a).toFixed(1)},${up(b).toFixed(1)}L${across(c).toFixed(1)},${up(e).toFixed(1)}`);
       parts.push(`<path d="${d.join("")}" stroke="#fff" stroke-opacity=".55" stroke-width=".6" fill="none"/>`);
     }
     parts.push("</g>", `<rect x="${LEFT}" y="${TOP}" width="${right - LEFT}" height="${bottom - TOP}" fill="none" stroke="currentColor" stroke-opacity=".5"/>`);
-    for (const [at, text] of ticks(x[0], x.at(-1), (right - LEFT) / 70))
+    for (const [at, text] of ticks(first, last, (right - LEFT) / 70))
       parts.push(`<text x="${across(at)}" y="${bottom + 15}" text-anchor="middle" fill="currentColor">${text}</text>`);
-    for (const [at, text] of ticks(y[0], y.at(-1), (bottom - TOP) / 40))
+    for (const [at, text] of ticks(least, most, (bottom - TOP) / 40))
       parts.push(`<text x="${LEFT - 5}" y="${up(at) + 4}" text-anchor="end" fill="currentColor">${text}</text>`);
     parts.push(`<text x="${(LEFT + right) / 2}" y="14" text-anchor="middle" font-size="13" fill="currentColor">${escaped(spec.title ?? "")}</text>`,
       `<text x="${(LEFT + right) / 2}" y="${bottom + 31}" text-anchor="middle" font-size="12" fill="currentColor">${escaped(spec.xTitle ?? "")}</text>`,

@@ -3,10 +3,12 @@
 // state: functions [{name, low, high, values, constant, inputs}], of which `function` (a number) is shown and those of
 // `compared` (numbers) are drawn behind it; inputs: the share that each knot receives, or null; zoom: half the width of
 // what is shown; slope: whether it is. random: whether networks with random weights are shown below, `networks` of
-// portrait.js. `edited`: other values in the place of the function's own, or null.
+// portrait.js. `edited`: other values in the place of the function's own, or null. steps, step: a slider over checkpoints;
+// course: {name: {steps, values}}, of functions that are shown as they were then.
 
 import { chart } from "./chart.js";
 import { drawing } from "./frames.js";
+import { latest } from "./grid.js";
 import { portrait } from "./portrait.js";
 import { heights, positions, slopes } from "./spline.js";
 
@@ -20,12 +22,19 @@ function reaching(f, low, high) {
   return f.constant ? { x: [Math.min(low, x[0]), ...x, Math.max(high, x.at(-1))], y: [y[0], ...y, y.at(-1)] } : { x, y };
 }
 
+// Functions as they were at the checkpoint.
+export const then = ({ functions, course, steps, step }) => functions.map((f) => {
+  const own = course?.[f.name];
+  return own ? { ...f, values: own.values[latest(own.steps, steps[step])] } : f;
+});
+
 export function picture(state, height = 440) {
   const own = state.functions[state.function], now = state.edited ? { ...own, values: state.edited } : own;
   const middle = (own.low + own.high) / 2, window = [middle - state.zoom, middle + state.zoom];
   const others = state.compared.filter((number) => number !== state.function || state.edited);
   const shown = [now, ...others.map((number) => state.functions[number])];
-  const ranges = shown.map((f) => heights(f, ...window));
+  const ever = (f) => [f, ...(state.course?.[f.name]?.values ?? []).map((values) => ({ ...f, values }))]; // one axis for all steps
+  const ranges = shown.flatMap(ever).map((f) => heights(f, ...window));
   const least = Math.min(...ranges.map(([low]) => low)), most = Math.max(...ranges.map(([, high]) => high));
   const pad = 0.08 * (most - least) || 0.5, x = Array.from(positions(now));
   const lines = others.map((number) => ({
@@ -53,19 +62,19 @@ export function picture(state, height = 440) {
   return { x: window, xTitle: "x, the input of the non-linearity", marks, panels, height };
 }
 
-const NAMES = ["functions", "inputs", "first", "function", "compared", "zoom", "slope", "random", "networks"];
+const NAMES = ["functions", "inputs", "first", "function", "compared", "zoom", "slope", "random", "networks", "steps", "step", "course"];
 
 export function render({ model, el }) {
   const shown = chart(el, "the function over its inputs");
   let below = null, seen = null;
   const draw = () => {
     const state = Object.fromEntries(NAMES.map((name) => [name, model.get(name)]));
-    const functions = state.functions.map((f) => ({ ...f, inputs: state.inputs[f.name] ?? f.inputs }));
+    const functions = then(state).map((f) => ({ ...f, inputs: state.inputs[f.name] ?? f.inputs }));
     const number = state.first + state.function;
     shown.draw(picture({ ...state, functions, function: number }));
     below = state.random && state.networks.seeds ? below ?? portrait(el) : below?.end();
     if (!below) seen = null;
-    else if (seen !== state.functions[number]) below.draw(state.networks, seen = state.functions[number]);
+    else if (seen !== functions[number].values) below.draw(state.networks, { ...functions[number], values: seen = functions[number].values });
   };
   const later = drawing(draw);
   const changes = NAMES.map((name) => `change:${name}`);

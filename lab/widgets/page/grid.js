@@ -10,6 +10,9 @@ export function ends(z) {
   return low > high ? [0, 1] : [low, high];
 }
 
+// The number of the last of `steps` that is not after one; before the first, the first.
+export const latest = (steps, step) => steps.reduce((best, one, i) => (one <= step ? i : best), 0);
+
 // The place of the number of `axis` that is nearest; of two that are equally near, the first.
 export const nearest = (axis, value) =>
   axis.reduce((best, one, i) => (Math.abs(one - value) < Math.abs(axis[best] - value) ? i : best), 0);

@@ -1,7 +1,8 @@
 // A view as a page of its own, without a kernel: the controls that Python gives a view in a notebook, as HTML.
 // state: view (its name); controls: [{trait, label, kind: "menu" | "range" | "check", options, min, max, step}]; code:
 // Python that shows what was seen; table: {name of a column: numbers or texts}; below: further views, which stay as they
-// are: what they show takes a kernel; and what the view's model holds.
+// are: what they show takes a kernel; beside: {names, linked, state}, a second model of the same view next to the first, and
+// the traits that both share; and what the view's model holds.
 
 import compatibility from "./compatibility.js";
 import drawn from "./drawn.js";
@@ -10,23 +11,30 @@ import landscape from "./landscape.js";
 import slices from "./slices.js";
 import { node, short } from "./chart.js";
 import { picture } from "./picture.js";
+import { stepper } from "./stepper.js";
 
 const words = { render({ model, el }) { el.innerHTML = model.get("html"); return () => {}; } };
 const VIEWS = { compatibility, drawn, latent, landscape, slices, words };
 
 export function render({ model, el }) {
-  const state = structuredClone(model.get("state")), heard = {}, inputs = {};
-  const own = {
-    get: (name) => state[name],
-    set(name, value) {
-      state[name] = value;
-      inputs[name]?.();
-      (heard[`change:${name}`] ?? []).forEach((act) => act());
-    },
-    on: (name, act) => (heard[name] ??= []).push(act),
-    off() {},
-    save_changes() {},
+  const state = structuredClone(model.get("state")), inputs = {};
+  const heldBy = (values, then) => {
+    const heard = {};
+    return {
+      get: (name) => values[name],
+      set(name, value) {
+        values[name] = value;
+        then(name, value);
+        (heard[`change:${name}`] ?? []).forEach((act) => act());
+      },
+      on: (name, act) => (heard[name] ??= []).push(act),
+      off() {},
+      save_changes() {},
+    };
   };
+  const share = (with_, name, value) => { if (state.beside?.linked.includes(name) && with_.get(name) !== value) with_.set(name, value); };
+  const own = heldBy(state, (name, value) => { inputs[name]?.(); share(other, name, value); });
+  const other = heldBy(state.beside?.state ?? {}, (name, value) => share(own, name, value));
   const top = node("div", { class: "lab-row" }, el), place = node("div", { class: "lab-wide" }, el);
   for (const control of state.controls) {
     const { trait, label: words, kind, options } = control, label = node("label", {}, top);
@@ -36,6 +44,10 @@ export function render({ model, el }) {
       options.forEach((name, number) => { node("option", { value: number }, menu).textContent = name; });
       menu.addEventListener("change", () => own.set(trait, Number(menu.value)));
       inputs[trait] = () => { menu.value = state[trait]; };
+    } else if (kind === "range" && options) {
+      label.remove();
+      inputs[trait] = () => one.put(state[trait]);
+      const one = stepper(top, control, (number) => own.set(trait, number));
     } else if (kind === "check") {
       const box = node("input", { type: "checkbox", "aria-label": words }, label);
       box.addEventListener("change", () => own.set(trait, box.checked));
@@ -48,7 +60,10 @@ export function render({ model, el }) {
     }
     inputs[trait]();
   }
-  const end = VIEWS[state.view].render({ model: own, el: place });
+  const halves = state.beside && node("div", { class: "lab-halves" }, place);
+  const half = (name) => { const box = node("div", {}, halves); node("b", {}, box).textContent = name; return node("div", {}, box); };
+  const shown = state.beside ? [own, other].map((one, i) => ({ model: one, el: half(state.beside.names[i]) })) : [{ model: own, el: place }];
+  const all = shown.map((one) => VIEWS[state.view].render(one));
   const fixed = (state.below ?? []).map((part) => // stays as it was saved: what it shows takes a kernel
     VIEWS[part.view].render({ model: { get: (name) => part[name], on() {}, off() {} }, el: node("div", { class: "lab-wide" }, el) }));
 
@@ -80,7 +95,7 @@ export function render({ model, el }) {
     copy.querySelector("#lab-root").replaceChildren();
     save(`${name}.html`, `<!DOCTYPE html>\n${copy.outerHTML}`);
   }, "with everything as it stands");
-  return () => [end, ...fixed].forEach((one) => one());
+  return () => [...all, ...fixed].forEach((one) => one());
 }
 
 const quoted = (value) => (/[",\n]/.test(value) ? `"${String(value).replaceAll('"', '""')}"` : value);

@@ -1,13 +1,15 @@
 // Two measures over one plane of weight space, the training on it, and the chosen point, which mouse and keys move.
-// land: {x, y, values: {name: rows}, trajectory: [[x, y]] or [], axes: [title, title]}; left, right: numbers of measures;
-// logarithm: of the shades; px, py: the chosen point; colours: of the shades, from low to high.
+// land: {x, y, values: {name: rows}, trajectory: [[x, y]] or [], steps: of each, axes: [title, title]}; left, right: numbers of measures;
+// logarithm: of the shades; px, py: the chosen point; colours: of the shades, from low to high; steps, step: a slider over
+// the training, which chooses the nearest point; frame, ranges: ends of the axes and of the shades by measure, where another
+// landscape has them, too, else empty.
 
 import { node, short } from "./chart.js";
 import { field } from "./field.js";
 import { drawing } from "./frames.js";
-import { logarithms, nearest } from "./grid.js";
+import { ends, latest, logarithms, nearest } from "./grid.js";
 
-const NAMES = ["land", "left", "right", "logarithm", "px", "py", "colours"];
+const NAMES = ["land", "left", "right", "logarithm", "px", "py", "colours", "frame", "ranges"];
 const STEPS = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowDown: [0, -1], ArrowUp: [0, 1] };
 
 // All measures at the point of the grid next to a place, by name.
@@ -30,17 +32,19 @@ export function render({ model, el }) {
   const kept = {}; // the logarithms of what is shown
 
   function draw() {
-    const { land, logarithm, px, py, colours, ...chosen } = Object.fromEntries(NAMES.map((name) => [name, model.get(name)]));
+    const { land, logarithm, px, py, colours, frame, ranges, ...chosen } = Object.fromEntries(NAMES.map((name) => [name, model.get(name)]));
     const names = Object.keys(land.values);
     for (const { side, view } of fields) {
       const name = names[chosen[side]] ?? names[0];
+      if (frame.length) view.box.parentElement.style.display = side === "right" && chosen.left === chosen.right ? "none" : "";
       let z = land.values[name];
       if (logarithm) {
         if (kept[name]?.of !== z) kept[name] = { of: z, z: logarithms(z) };
         ({ z } = kept[name]);
       }
+      const range = ranges[name] && (logarithm ? ends(logarithms([ranges[name]])) : ranges[name]);
       view.draw({ x: land.x, y: land.y, z, colours, levels: 14, bar: true, height: 330, title: logarithm ? `${name} (log₁₀)` : name,
-        xTitle: land.axes[0], yTitle: land.axes[1], path: land.trajectory,
+        xTitle: land.axes[0], yTitle: land.axes[1], path: land.trajectory, range, frame: frame.length ? frame : null,
         marks: [{ x: 0, y: 0, kind: "star", name: "the model" }, { x: px, y: py, kind: "ring", name: "chosen" }] });
     }
     const path = land.trajectory.length ? " Orange line: the training." : "";
@@ -48,6 +52,11 @@ export function render({ model, el }) {
     told.textContent = `Near the chosen point (${short(px)}, ${short(py)}), the circle: ${values.join(", ")}. Star: the model.${path}`;
   }
   const later = drawing(draw);
+  const walk = () => {
+    const { trajectory, steps } = model.get("land"), at = trajectory[latest(steps, model.get("steps")[model.get("step")])];
+    if (at) move(...at);
+  };
+  model.on("change:step", walk);
 
   box.addEventListener("keydown", (event) => {
     const step = STEPS[event.key];
@@ -59,7 +68,7 @@ export function render({ model, el }) {
   const changes = NAMES.map((name) => `change:${name}`);
   changes.forEach((change) => model.on(change, later));
   draw();
-  return () => { changes.forEach((change) => model.off(change, later)); fields.forEach(({ view }) => view.end()); };
+  return () => { changes.forEach((change) => model.off(change, later)); model.off("change:step", walk); fields.forEach(({ view }) => view.end()); };
 }
 
 export default { render };

@@ -1,14 +1,15 @@
 // A map of codes: colours, a line drawn around points, the point that is chosen, and its code beside the mean of its like.
 // points: [[x, y]]; title; texts: what is said of each point; colourings: [{name, labels, looks: {label: [colour, symbol]}}
 // or {name, values}]; colour: the number of one; chosen: of a point; selected, a, b: numbers of points; codes: a row a
-// point; kinds: what each point is; colours: of values, from low to high.
+// point; kinds: what each point is; colours: of values, from low to high. steps, step: a slider over checkpoints; course:
+// {steps, points, codes}, in the place of the points and the codes.
 
 import { chart, escaped, node, short } from "./chart.js";
 import { drawing } from "./frames.js";
-import { ends, shade } from "./grid.js";
+import { ends, latest, shade } from "./grid.js";
 import { closest, inside, meanOf, onward, tally } from "./points.js";
 
-const NAMES = ["points", "title", "texts", "colourings", "colour", "chosen", "selected", "a", "b", "codes", "kinds", "colours"];
+const NAMES = ["points", "title", "texts", "colourings", "colour", "chosen", "selected", "a", "b", "codes", "kinds", "colours", "steps", "step", "course"];
 const DIRECTIONS = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowDown: [0, 1], ArrowUp: [0, -1] }; // y of pixels goes down
 const HEIGHT = 400, PAD = 14, NEAR = 14, LISTED = 24; // pixels; labels in the legend
 // around the place where the pen stands: with a transform of its own, each point would cost its share of every frame
@@ -35,7 +36,10 @@ export function render({ model, el }) {
   const title = node("div", { style: "font-weight: bold; padding: 0 12px" }, right);
   const heads = chart(right, "the code of the chosen point, by head, and the mean of its like");
   let shown = {}, places = [], line = null, width = 0, hovered = null;
-  const get = (name) => model.get(name);
+  const get = (name) => {
+    const { steps, ...course } = model.get("course") ?? {};
+    return course[name]?.[latest(steps, model.get("steps")[model.get("step")])] ?? model.get(name);
+  };
   const put = (values) => {
     for (const [name, value] of Object.entries(values)) model.set(name, value);
     model.save_changes();
@@ -43,7 +47,8 @@ export function render({ model, el }) {
   };
 
   function spread(points) {
-    const xs = points.map(([x]) => x), ys = points.map(([, y]) => y), [[left, right], [low, high]] = [ends([xs]), ends([ys])];
+    const ever = model.get("course")?.points?.flat() ?? points; // one frame for all steps: points move in it
+    const xs = ever.map(([x]) => x), ys = ever.map(([, y]) => y), [[left, right], [low, high]] = [ends([xs]), ends([ys])];
     const across = (x) => PAD + ((x - left) / (right - left || 1)) * (width - 2 * PAD);
     return points.map(([x, y]) => [across(x), HEIGHT - PAD - ((y - low) / (high - low || 1)) * (HEIGHT - 2 * PAD)]);
   }

@@ -1,5 +1,6 @@
 // What models answer on a plane of their inputs, side by side.
-// models: [{name, alphas: [text], networks: [network or null]}], one network a prefactor, or one; points, columns: the
+// models: [{name, alphas: [text], networks: [network or null], steps}], one network a prefactor, or one; with steps one a
+// checkpoint, which steps and step choose; common: whether panels have one scale; points, columns: the
 // data and the names of their inputs; point, across, up, output: numbers that choose the plane and the output; a0, a1, …:
 // which prefactor, of the models that have several, in their order; given: for each model that the page cannot compute
 // {plane: [point, across, up, which], z}, else null; grid, low, high: of the plane; greys: shades from low to high.
@@ -7,9 +8,10 @@
 import { node } from "./chart.js";
 import { field } from "./field.js";
 import { drawing } from "./frames.js";
+import { ends, latest } from "./grid.js";
 import { PLAIN, answers, ofSpline } from "./network.js";
 
-const NAMES = ["models", "points", "columns", "point", "across", "up", "output", "a0", "a1", "a2", "a3", "given", "grid", "low", "high"];
+const NAMES = ["models", "points", "columns", "point", "across", "up", "output", "a0", "a1", "a2", "a3", "given", "grid", "low", "high", "steps", "step", "common"];
 const COARSE = 20, REST = 120; // points on a side while a control moves, where a plane takes long; ms until it is fine again
 const LONG = 4e5; // multiplications
 
@@ -46,8 +48,8 @@ export function render({ model, el }) {
     const state = Object.fromEntries(NAMES.map((name) => [name, model.get(name)])), { models, points, columns, given } = state;
     const point = points[state.point], axis = (size) => Array.from({ length: size }, (_, k) => state.low + (k / (size - 1)) * (state.high - state.low));
     let family = 0, later = false;
-    models.forEach(({ name, alphas, networks }, i) => {
-      const which = alphas.length ? state[`a${family++}`] : 0, source = networks[which];
+    const drawn = models.map(({ name, alphas, networks, steps }, i) => {
+      const which = steps ? latest(steps, state.steps[state.step]) : alphas.length ? state[`a${family++}`] : 0, source = networks[which];
       fields[i] ??= field(node("div", { style: "flex: 1 1 260px; min-width: 0" }, box), `the function of ${name} on a plane of its inputs`);
       let size = state.grid, z = null, shown = [state.point, state.across, state.up, which];
       if (source && state.across !== state.up) {
@@ -55,13 +57,15 @@ export function render({ model, el }) {
         if (coarse && size > COARSE && weigh(source) * size ** 2 > LONG) [size, later] = [COARSE, true];
         z = plane(made.get(source), point, state.across, state.up, size, state.low, state.high, state.output);
       } else if (given[i]) ({ z, plane: shown } = given[i]);
-      if (!z) return;
-      const [number, across, up, alpha] = shown, title = alphas.length ? `${name}, α = ${alphas[alpha]}` : name;
+      if (!z) return null;
+      const [number, across, up, alpha] = shown, title = steps ? `${name}, step ${steps[alpha].toLocaleString("en")}` : alphas.length ? `${name}, α = ${alphas[alpha]}` : name;
       const old = shown.join() === [state.point, state.across, state.up, which].join() ? "" : ` (point ${number}, as it was)`;
-      fields[i].draw({ x: axis(z[0].length), y: axis(z.length), z, colours: model.get("greys"), height: 270, title: title + old,
+      return { x: axis(z[0].length), y: axis(z.length), z, colours: model.get("greys"), height: 270, title: title + old,
         xTitle: columns[across], yTitle: columns[up], bar: true,
-        marks: [{ x: points[number][across], y: points[number][up], kind: "ring", name: "the training point" }] });
+        marks: [{ x: points[number][across], y: points[number][up], kind: "ring", name: "the training point" }] };
     });
+    const range = state.common ? ends(drawn.filter(Boolean).flatMap(({ z }) => z)) : null;
+    drawn.forEach((spec, i) => { if (spec) fields[i].draw({ ...spec, range }); });
     clearTimeout(fine);
     if (later) fine = setTimeout(() => draw(false), REST);
   }

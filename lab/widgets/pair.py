@@ -12,6 +12,7 @@ from lab.errors import ArgumentError, described
 from lab.nonlinearity.spline import Spline
 from lab.nonlinearity.table import Learnable
 from lab.run import Run, Runs
+from lab.search_results import EpisodeResult
 from lab.spec import OwnTask
 from lab.tasks.table import TableTask
 from lab.widgets.course import StepSlider
@@ -38,7 +39,9 @@ def functions(x: Mapping[str, Any], splines: Mapping[str, Spline], **given: Any)
             part = next(iter(search.splines))
             courses[str(name)] = {step: search.at(step)[part] for step in search.checkpoints.tolist()}
     splines = {name: splines[name] for name in sorted(splines, key=lambda name: name not in courses)}  # these first
-    return SplineExplorer(splines, courses=courses, compared=list(splines)[1:], **given)
+    units = {"episode" if isinstance(x[name], EpisodeResult) else "step" for name in x if str(name) in courses}
+    unit = " or ".join(sorted(units)) or "step"
+    return SplineExplorer(splines, courses=courses, compared=list(splines)[1:], unit=unit, **given)
 
 
 def learning(run: Run, step: int | None = None) -> Spline | None:

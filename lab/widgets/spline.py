@@ -34,7 +34,8 @@ class SplineExplorer(Explorer):
     (of several: a Received by name); where they are not given, they are looked for in shipped results and in the store.
     edit: begin in editing mode; left with the same button, it adds the edited function to the menus, and `spline` gives
     it. scale: of the trainings that are offered there. courses: by name, the functions after some steps of their
-    search, of those that have checkpoints; a slider goes over them. compared: those that are drawn behind at first.
+    search, of those that have checkpoints; a slider goes over them, whose name is `unit`. compared: those
+    that are drawn behind at first.
 
     >>> SplineExplorer(Spline.zeros()).function.value
     'your function'
@@ -50,6 +51,7 @@ class SplineExplorer(Explorer):
         scale: str = "laptop",
         courses: Mapping[str, Mapping[int, Spline]] | None = None,
         compared: Sequence[str] = (),
+        unit: str = "step",
     ):
         super().__init__()
         given = {GIVEN: phi} if isinstance(phi, Spline) else dict(phi) if isinstance(phi, Mapping) else {}
@@ -81,6 +83,7 @@ class SplineExplorer(Explorer):
         self.others.value = tuple(compared)
         self._courses = {name: dict(sorted(course.items())) for name, course in (courses or {}).items()}
         self.step = StepSlider(step for course in self._courses.values() for step in course)
+        self.step.description = unit
         self.folder = widgets.Text(description="into", value="out/functions", style=LABEL, layout={"width": "200px"})
         self.export = button("export", "write function (JSON) and picture (HTML)")
         # as far as any may be looked at
@@ -216,6 +219,7 @@ class SplineExplorer(Explorer):
         number, shown = view["first"] + view["function"], list(view["functions"])
         shown[number] = described(self.function.value, self.shape, self.received)
         state = {name: view[name] for name in ("zoom", "slope", "random", "steps", "step", "course")}
+        state["unit"] = self.step.description
         state["compared"] = [one for one in view["compared"] if one != number]
         return function_page(shown, words, function=number, **state)
 

@@ -38,7 +38,7 @@ export function render({ model, el }) {
   const reach = () => 1.5 * (own().high - own().low) / 2;
   const zoom = labelled(rows[0], "zoom ±", "input", { type: "range", min: 1, max: 120, step: 1 });
   const { steps = [] } = state, when = steps.length > 1
-    && stepper(rows[0], { label: "step", options: steps.map((step) => step.toLocaleString("en")), play: true }, (step) => {
+    && stepper(rows[0], { label: state.unit, options: steps.map((step) => step.toLocaleString("en")), play: true }, (step) => {
       Object.assign(state, { step, edited: null, changes: [] });
       state.functions = then(state);
       drawn.function = null;

@@ -12,6 +12,7 @@ import torch
 from playwright.sync_api import expect
 
 import lab
+from lab.api import search, train
 from lab.errors import LabError
 from lab.gallery import write_gallery
 from lab.nonlinearity.spline import Spline
@@ -19,6 +20,7 @@ from lab.plots.page import CONFIG, THEME
 from lab.plots.svg import svg
 from lab.probes.profile import variation
 from lab.store import Store
+from lab.tasks import Logic
 from lab.widgets import pages
 from lab.widgets.editing import EditingExplorer
 from lab.widgets.latent import LatentExplorer
@@ -240,6 +242,39 @@ def test_slices_are_sent_and_perceptrons_go_on_answering(offline, tmp_path, find
     after = page.locator(".lab-field image").evaluate_all(images)
     assert after[:2] == before[:2] and after[2] != before[2]
     assert wide(page) <= 0 and page.said == [] and findings(page) == []
+
+
+def test_a_training_is_sent_with_its_checkpoints_and_two_obey_one_slider(offline, tmp_path, findings):
+    runs = {
+        phi: train("ab mod 5", mlp=phi, seeds=1, scale="smoke", progress=False, keep=4)[0] for phi in ("relu", "gelu")
+    }
+    codes = {
+        n: train(Logic(), attention=n, seeds=1, scale="smoke", progress=False, keep=3)[0] for n in ("hyla", "linear")
+    }
+    pair = lab.explore(codes, scale="smoke")
+    pair.wait()
+    pages_ = {"slices": lab.explore(runs), "codes": pair, "function": lab.explore(search("memorize", "smoke", keep=3))}
+    drawn = {
+        "slices": "() => [...document.querySelectorAll('.lab-field image')].map((one) => one.getAttribute('href'))",
+        "codes": "() => [...document.querySelectorAll('.lab-map g')].map((one) => one.innerHTML)",
+        "function": "() => [document.querySelector('.lab-line[data-name^=your]').getAttribute('d')]",
+    }
+    for name, explorer in pages_.items():
+        path = explorer.save(tmp_path / f"{name}.html")
+        assert path.stat().st_size < 6e6
+        page = offline(path, 600)
+        slider, play = page.get_by_label("step", exact=True), page.get_by_role("button", name="play step")
+        slider.wait_for()
+        last = page.evaluate(drawn[name])
+        slider.press("Home")
+        page.evaluate(FRAME)
+        first = page.evaluate(drawn[name])
+        assert len(first) == (1 if name == "function" else 2) and all(a != b for a, b in zip(first, last, strict=True))
+        play.click()
+        expect(play).to_have_text("▶", timeout=10_000)  # it stops at the end
+        page.evaluate(FRAME)
+        assert page.evaluate(drawn[name]) == last and wide(page) <= 0 and page.said == []
+        assert findings(page) == []
 
 
 def test_other_explorers_are_sent_as_they_stand(offline, tmp_path):

@@ -173,13 +173,20 @@ def test_what_is_no_cluster_is_refused(given, said):
         ("class: distributed.NoSuchCluster\nworkers: 1", "there is no class"),
         ("class: distributed.LocalCluster\nworkers: many", "give a whole number"),
         ("class: [", "no YAML"),
+        ("class: 2020-13-45\nworkers: 1", "no YAML"),
+        (f"class: {'[' * 5000}", "no YAML"),
+        ("class: [a]\nworkers: 1", "give a name"),
+        ("class: subprocess.Popen\nworkers: 1\noptions: {args: [touch, started]}", "no class of a Dask cluster"),
+        ("class: os.system\nworkers: 1\noptions: {command: touch started}", "no class of a Dask cluster"),
     ],
 )
-def test_a_file_that_names_no_cluster_is_refused(text, said, tmp_path: Path):
+def test_a_file_that_names_no_cluster_is_refused(text, said, tmp_path: Path, monkeypatch):
     path = tmp_path / "cluster.yml"
     path.write_text(text)
+    monkeypatch.chdir(tmp_path)
     with pytest.raises(ArgumentError, match=said), connected(path):
         pass
+    assert [one.name for one in tmp_path.iterdir()] == ["cluster.yml"]
 
 
 def test_no_scheduler_at_an_address(monkeypatch):

@@ -10,7 +10,7 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from lab.errors import ArgumentError, LabError, check_whole, shown
+from lab.errors import ArgumentError, LabError, check_type, check_whole, shortened, shown
 
 if TYPE_CHECKING:
     from distributed import Client
@@ -73,24 +73,29 @@ def _made(path: Path) -> Any:
 
     try:
         given = yaml.safe_load(path.read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
+    except Exception as error:  # PyYAML's own, and what its numbers and dates raise
         said = getattr(error, "strerror", None) or "no YAML"
         raise ArgumentError(f"cluster={shown(str(path))} cannot be read ({said}); {EXPECTED}") from error
     if not isinstance(given, Mapping) or not {"class", "workers"} <= set(given) <= FIELDS:
         raise ArgumentError(
             f"{path}: give class (such as dask_jobqueue.SLURMCluster), workers (a number), and options if need be"
         )
-    module, _, name = str(given["class"]).rpartition(".")
+    chosen = check_type(f"class in {path}", given["class"], str, "a name, such as dask_jobqueue.SLURMCluster")
+    module, _, name = chosen.rpartition(".")
     try:
         kind = getattr(importlib.import_module(module), name)
-    except (ImportError, ValueError, AttributeError) as error:
-        raise ArgumentError(f"{path}: there is no class {given['class']}; install the package that has it") from error
+    except Exception as error:  # a module that is no package of clusters may raise anything
+        said = f"there is no class {shown(chosen)}; install the package that has it"
+        raise ArgumentError(f"{path}: {said}") from error
+    if not isinstance(kind, type) or not all(hasattr(kind, name) for name in ("scale", "get_client")):
+        raise ArgumentError(f"{path}: {shown(chosen)} is no class of a Dask cluster; {EXPECTED}")
     workers = check_whole(f"workers in {path}", given["workers"])
     try:
         made = kind(**(given.get("options") or {}))
-    except TypeError as error:
-        raise ArgumentError(f"{path}: {given['class']} does not take these options ({error})") from error
-    made.scale(workers)
+        made.scale(workers)
+    except Exception as error:  # of whatever package it is
+        said = f"{shown(chosen)} does not take these options ({shortened(str(error), 150)})"
+        raise ArgumentError(f"{path}: {said}") from error
     return made
 
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pandas as pd
 
-NAMES = [f"crossing/{name}" for name in ("compatibility", "multitask", "hyla_phi", "league")]
+NAMES = [f"crossing/{name}" for name in ("compatibility", "multitask", "hyla_phi", "league", "connectivity")]
 RNG = 7
 MODELS = ("transformer", "perceptron", "HYLA", "language model")
 
@@ -61,7 +61,31 @@ def league(right):
     return pd.DataFrame(rows, columns=names)
 
 
+def connectivity(right):
+    """The loss rises by half as much with learned functions as with others, or by twice as much; matching halves it."""
+    rng, rows, along = np.random.default_rng(RNG), [], np.linspace(0, 1, 11)
+    for task in ("a+b mod 27", "covertype_sample"):
+        for method in ("ReLU", "GELU", "learned"):
+            size = 1.0 if method != "learned" else 0.5 if right else 2.0
+            rows += [{"split": "val", "task": task, "method": method, "rate": 0.01, "seed": 1000, "accuracy": 0.9}]
+            for seed in range(0, 12, 2):
+                hill = along * (1 - along) * 4 * (size + 0.05 * rng.normal())
+                path = {"along": along, "loss": hill + along, "accuracy": 0.9 - hill / 5}
+                path |= {"matched_loss": hill / 2 + along, "matched_accuracy": 0.9 - hill / 10}
+                labels = {
+                    "task": task,
+                    "method": method,
+                    "rate": 0.01,
+                    "split": "test",
+                    "seed": seed,
+                    "other": seed + 1,
+                }
+                rows += pd.DataFrame(path).assign(**labels).to_dict("records")
+    return pd.DataFrame(rows).assign(diverged=False)
+
+
 PLANTED = {
+    "crossing/connectivity": connectivity,
     "crossing/league": league,
     "crossing/compatibility": compatibility,
     "crossing/multitask": multitask,

@@ -9,12 +9,14 @@ from lab import kinds
 from lab.catalogue import league as users_league
 from lab.catalogue.build import check, figure
 from lab.catalogue.registry import entry
+from lab.catalogue.shipped import shipped_results
 from lab.cli import main
 from lab.errors import ArgumentError, LabError
 from lab.nonlinearity.spline import Spline
-from lab.papers.crossing import league
+from lab.papers.crossing import connectivity, league
 from lab.papers.crossing.compatibility import BASELINE, TUNING_SEED, at_best, gains, places, rates_of
 from lab.papers.crossing.multitask import TASKS, shared
+from lab.papers.tables import best_rates
 from lab.resolve import resolve
 from lab.scale import COMMON
 from lab.spec import Learned, RunSpec, SharedSearch, from_json, key, needs, replace, to_json
@@ -152,6 +154,32 @@ def test_a_function_that_diverged_stands_in_the_league_as_such():
     assert ranks.loc[("memorize", "prelu"), "diverged"] == 0 and (ranks["seconds"] == 2.0).all()
     drawn = entry("crossing/league").plot(table)
     assert any("tanh" in text and text.endswith("†") for text in drawn.layout.yaxis.ticktext)
+
+
+def test_barriers_are_heights_above_the_line_between_both_ends():
+    table = PLANTED["crossing/connectivity"](True)
+    heights = connectivity.barriers(table, "loss")["a+b mod 27", "ReLU"]
+    assert np.mean(heights) == pytest.approx(1.0, abs=0.1) and len(heights) == 6, "the line itself rises by 1"
+    fall = connectivity.barriers(table, "matched_accuracy")["a+b mod 27", "ReLU"]
+    assert fall == pytest.approx([10 * height for height in heights])
+
+
+def test_rates_are_those_that_val_chooses():
+    table = shipped_results("crossing/connectivity", "laptop").table()
+    best = best_rates(table[table["split"] == "val"], ["task", "method"], "accuracy")
+    assert best == {(task, method): rate for task, rates in connectivity.BEST.items() for method, rate in rates.items()}
+    pairs = table[table["split"] == "test"].drop_duplicates(["task", "method", "seed"])
+    assert all(best[row.task, row.method] == row.rate for row in pairs.itertuples())
+    for _, rows in pairs.groupby(["task", "method"]):
+        assert sorted([*rows["seed"], *rows["other"]]) == list(range(12)), "no model is in two pairs"
+
+
+def test_a_path_ends_at_the_stored_models(made):
+    table = made["crossing/connectivity"].table
+    ends = table[table["along"] == 1].set_index("method")["accuracy"]
+    for labels, run in planned_runs("crossing/connectivity"):
+        if run.spec.seed % 2:
+            assert ends[labels["method"]] == pytest.approx(run.scores["accuracy_test"][-1], abs=1e-5)
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,288 @@
+"""How far the loss rises on the straight path between two trained models, with ReLU, GELU and learned functions.
+
+Two seeds of a wide enough ReLU model lie in one valley of the loss once their hidden units are matched (Entezari et al.
+2022; Ainsworth et al. 2023). Whether a function that was learned for the task makes the hill between them lower is the
+lab's own question. Two models make a pair, no model is in two pairs, and each pair with learned functions has a search
+of its own, so that pairs are independent of each other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from functools import partial
+
+import numpy as np
+import pandas as pd
+
+from lab.estimates import Estimate, compare, mean
+from lab.papers.claims import Claim, Verdict, all_of
+from lab.papers.crossing.league import FIRST_TUNING, GUESSED, TEST, VAL, Arena, data, numbers, perceptron
+from lab.papers.entry import SILENT, Entry, Field, Origin, Planned
+from lab.papers.tables import Labelled
+from lab.plots import go
+from lab.plots.caption import effect, set_reading
+from lab.plots.panels import ACCURACY, grid, line, points, whiskers
+from lab.plots.style import INK, METHOD_SYMBOLS, colour, faded, method_title
+from lab.probes import Loss, connectivity
+from lab.run import Run
+from lab.spec import Learned, Part, replace
+from lab.statistics import LEVEL, half_width
+from lab.tasks import Images, Operation, Tabular
+from lab.tasks.named import NEAR, task_title
+
+RELU, GELU, LEARNED = "ReLU", "GELU", "learned"
+METHODS = (RELU, GELU, LEARNED)
+SEEDS = {"smoke": 2, "laptop": 12, "paper": 24}
+TUNING, ROWS, STEPS = 2, 2_000, 11  # seeds that choose a rate; rows of a split, and points of a path, that are measured
+SHARES = np.linspace(0, 1, STEPS).round(6)
+# Chosen on `val` (the rows "val" of the table: mean accuracy of two seeds at .001, .003, .01 and .03)
+BEST = {
+    "a+b mod 27": {RELU: 0.01, GELU: 0.01, LEARNED: 0.003},
+    "covertype_sample": {RELU: 0.01, GELU: 0.03, LEARNED: 0.01},
+    "fashion_mnist_sample": {RELU: 0.01, GELU: 0.001, LEARNED: 0.003},
+}
+# of the knots: of .0005, .002 and .02 the best on `val`, three seeds (a+b: 0, 3, 100 %; covertype 80, 81, 80; images
+# 85, 85, 82)
+KNOTS = {"a+b mod 27": 0.02, "covertype_sample": 0.002, "fashion_mnist_sample": 0.002}
+
+
+def arenas(scale: str) -> dict[str, Arena]:
+    """The tasks of a scale with their models, by name.
+
+    >>> list(arenas("smoke")), list(arenas("laptop"))
+    (['a+b mod 27'], ['a+b mod 27', 'covertype_sample', 'fashion_mnist_sample'])
+    """
+    size = "smoke" if scale == "smoke" else "overnight"
+    known = [perceptron(Operation("a+b", modulus=27), 128, 1, 600, None, size)]
+    if scale != "smoke":
+        known.append(perceptron(Tabular("covertype_sample"), 64, 2, 600, 256, size))
+        known.append(perceptron(Images("fashion_mnist_sample"), 128, 1, 300, 128, size))
+    return {one.base.task_name: one for one in known}
+
+
+def plan(scale: str, seeds: int) -> list[Planned]:
+    """Each task with each function: at every rate with seeds that are not reported, on `val`; at the best one in pairs
+    of seeds, on `test`."""
+    runs: list[Planned] = []
+    for task, arena in arenas(scale).items():
+
+        def part(method: str, search: int, task: str = task, arena: Arena = arena) -> Part:
+            searched = replace(arena.search(search), spline_rate=KNOTS[task])
+            return Learned(searched, "phi") if method == LEARNED else method.lower()
+
+        for method in METHODS:
+            labels = {"task": task, "method": method}
+            for rate in arena.rates:
+                for number in range(TUNING if len(arena.rates) > 1 else 0):
+                    run = arena.run(part(method, number), rate, FIRST_TUNING + number, VAL)
+                    runs.append((labels | {"rate": rate, "split": VAL}, run))
+            rate = BEST[task][method] if len(arena.rates) > 1 else arena.rates[0]
+            for seed in range(seeds + seeds % 2):
+                run = arena.run(part(method, seed // 2), rate, seed, TEST)
+                runs.append((labels | {"rate": rate, "split": TEST}, run))
+    return runs
+
+
+def measure(runs: Labelled) -> pd.DataFrame:
+    """One row a pair of models and point of their path: task, method, rate, split "test", seed and other (of the first
+    and second model), along (0: the first), loss (on training rows), accuracy (on test rows, 0 to 1), both again as
+    matched_loss and matched_accuracy, diverged. And one row a run that chooses a rate: split "val", its accuracy."""
+    rows = [
+        labels | {"seed": run.spec.seed, "accuracy": run.score("accuracy", VAL)[-1], "diverged": bool(run.diverged)}
+        for labels, run in runs
+        if labels["split"] == VAL
+    ]
+    pairs = [(labels, run) for labels, run in runs if labels["split"] == TEST]
+    for (labels, one), (_, other) in zip(pairs[::2], pairs[1::2], strict=True):
+        known = labels | {"seed": one.spec.seed, "other": other.spec.seed}
+        if one.diverged or other.diverged:
+            rows.append(known | {"diverged": True})
+            continue
+        path = _path(one, other)
+        rows += [known | {name: values[n] for name, values in path.items()} | {"diverged": False} for n in range(STEPS)]
+    return pd.DataFrame(rows).round({name: 5 for name in ("loss", "accuracy", "matched_loss", "matched_accuracy")})
+
+
+def _path(one: Run, other: Run) -> dict[str, np.ndarray]:
+    task = one.spec.task
+    train, test = (task.split(one.spec.task_seed)[name] for name in ("train", TEST))
+    measures = {
+        "loss": Loss(train.inputs[:ROWS], train.targets[:ROWS], task.loss),
+        "accuracy": Loss(
+            test.inputs[:ROWS], test.targets[:ROWS], lambda o, y: (task.answers(o) == y).double().mean(-1)
+        ),
+    }
+    path = connectivity(one.model(), other.model(), measures, STEPS)
+    matched = {f"matched_{name}": values[0] for name, values in (path.matched or {}).items()}
+    return {"along": SHARES} | {name: values[0] for name, values in path.values.items()} | matched
+
+
+def barriers(table: pd.DataFrame, value: str) -> dict[tuple[str, str], list[float]]:
+    """By task and method, for each pair, how far a loss rises above the straight line between its ends; of an accuracy,
+    how many points it falls below it."""
+    heights: dict[tuple[str, str], list[float]] = {}
+    sign = -100 if value.endswith("accuracy") else 1
+    known = table[(table["split"] == TEST) & ~table["diverged"].astype(bool)]
+    for (task, method, _), rows in known.groupby(["task", "method", "seed"], sort=False):
+        along, values = (rows[name].to_numpy(float) for name in ("along", value))
+        height = sign * (values - (1 - along) * values[0] - along * values[-1])
+        heights.setdefault((str(task), str(method)), []).append(float(height.max()))
+    return heights
+
+
+def differences(table: pd.DataFrame, value: str, base: str) -> dict[str, Estimate]:
+    """By task, how much higher the barrier is with learned functions than with another."""
+    heights = barriers(table, value)
+    tasks = dict.fromkeys(task for task, _ in heights if {(task, LEARNED), (task, base)} <= set(heights))
+    pairs = {task: ((task, LEARNED), (task, base)) for task in tasks}
+    covers = "pairs of seeds, and their searches"
+    return {task: replace(compare(heights, {task: pair}, covers)[task], over="pairs") for task, pair in pairs.items()}
+
+
+def _learns(table: pd.DataFrame, task: str, method: str) -> bool:
+    """Whether models with a function have left the trivial answer to a task."""
+    rows = table[(table["task"] == task) & (table["method"] == method) & (table["along"] == 0)]
+    return bool(rows["accuracy"].mean() > GUESSED.get(task, 0.0) + NEAR)
+
+
+def _lower(value: str, base: str) -> Callable[[pd.DataFrame], Verdict]:
+    """On every task that models with another function learn, whether the barrier with learned ones is below theirs."""
+
+    def verdict(table: pd.DataFrame) -> Verdict:
+        verdicts = []
+        for task, more in differences(table, value, base).items():
+            reason = "" if _learns(table, task, base) else f"models with {base} do not learn it"
+            verdicts.append(Verdict(more, below=0.0, unit="of the loss", case=task_title(task), reason=reason))
+        return all_of(verdicts)
+
+    return verdict
+
+
+def _matching(table: pd.DataFrame) -> Verdict:
+    """On every task and with every function, whether matching lowers the barrier of a pair."""
+    before, after, verdicts = barriers(table, "loss"), barriers(table, "matched_loss"), []
+    for (task, method), values in before.items():
+        less = mean(np.subtract(after[task, method], values), "pairs", "pairs of seeds")
+        verdicts.append(Verdict(less, below=0.0, unit="of the loss", case=f"{method} on {task_title(task)}"))
+    return all_of(verdicts)
+
+
+_claim = partial(Claim, decides="more pairs: scale paper", hours=0.1)
+CLAIMS = (
+    _claim(
+        "below-relu",
+        "Between matched models, the loss rises less with learned functions than with ReLU",
+        _lower("matched_loss", RELU),
+    ),
+    _claim(
+        "below-gelu",
+        "Between matched models, the loss rises less with learned functions than with GELU",
+        _lower("matched_loss", GELU),
+    ),
+    _claim(
+        "unmatched",
+        "Between models as they are, the loss rises less with learned functions than with ReLU",
+        _lower("loss", RELU),
+    ),
+    _claim("matching", "Matching of units lowers the barrier, with each function on each task", _matching),
+)
+
+
+def summary(table: pd.DataFrame) -> str:
+    heights, words = barriers(table, "matched_accuracy"), []
+    more = differences(table, "matched_accuracy", GELU)
+    for task in dict.fromkeys(task for task, _ in heights):
+        means = [
+            f"{np.mean(heights[task, method]):.1f}" if _learns(table, task, method) else "– (not learned)"
+            for method in METHODS
+        ]
+        said = f" ({effect(more[task], ends=False)})" if task in more else ""
+        words.append(f"{_title(task)} {', '.join(means)}{said}")
+    return (
+        f"Points of accuracy lost on the path between matched models with {', '.join(METHODS)} (against {GELU}):"
+        f" {'; '.join(words)}."
+    )
+
+
+def _title(task: str) -> str:
+    return task_title(task).removesuffix("_sample").replace("_", " ")
+
+
+def plot(table: pd.DataFrame) -> go.Figure:
+    """One column a task. Above: test accuracy on the straight path from one model to another, dotted as they are, solid
+    with matched units. Below: how high the training loss rises on it.
+
+    table: task, method, split, seed, along, loss, accuracy, matched_loss, matched_accuracy, diverged.
+    """
+    known = table[(table["split"] == TEST) & ~table["diverged"].astype(bool)]
+    tasks = list(dict.fromkeys(known["task"]))
+    figure = grid([_title(task) for task in tasks] + [""] * len(tasks), max(len(tasks), 1), 150, 56, 64, horizontal=48)
+    for column, task in enumerate(tasks, 1):
+        for rank, method in enumerate(METHODS):
+            rows = known[(known["task"] == task) & (known["method"] == method)]
+            ink, look = colour(method), {"legendgroup": method, "name": method_title(method)}
+            for value, dash in (("accuracy", "dot"), ("matched_accuracy", "")):
+                means = 100 * rows.groupby("along")[value].mean()
+                named = {"showlegend": column == 1 and not dash, "hovertemplate": "%{y:.1f} %"}
+                line(figure, means.index, means, ink, (1, column), 2, dash, **look, **named)
+            for value, shift, open_ in (("loss", -0.18, "-open"), ("matched_loss", 0.18, "")):
+                heights = barriers(rows, value).get((task, method), [])
+                at, faint = rank + shift, {"hoverinfo": "skip", "showlegend": False}
+                points(figure, [at] * len(heights), heights, faded(ink, 0.4), (2, column), 4, "", **faint)
+                if heights:
+                    mark, half = METHOD_SYMBOLS[method] + open_, [half_width(np.array(heights))]
+                    error = {"error_y": whiskers(half), "showlegend": False, "hovertemplate": "%{y:.3g}"}
+                    points(figure, [at], [np.mean(heights)], ink, (2, column), 9, mark, **look | error)
+        figure.update_xaxes(tickvals=[0, 1], ticktext=["A", "B"], title_text="path from A to B", row=1, col=column)
+        bare = {"showticklabels": False, "ticks": "", "showgrid": False}
+        figure.update_xaxes(range=(-0.6, len(METHODS) - 0.4), **bare, row=2, col=column)
+        figure.update_yaxes(rangemode="tozero", row=2, col=column)
+    for name, dash in (("units as they are", "dot"), ("units matched", "")):
+        line(figure, [None], [None], INK, (1, 1), 2, dash, name=name)
+    figure.update_yaxes(title_text=ACCURACY, row=1, col=1)
+    figure.update_yaxes(title_text="rise of training loss", row=2, col=1)
+    set_reading(
+        figure,
+        "Above: on the straight path between two models, means over pairs; solid: hidden units of one are in the places"
+        " where they match the other's.",
+        "Below: the most that the training loss rises above the line between both ends; open: units as they are,"
+        f" filled: matched; small marks: pairs; whiskers: {100 * LEVEL:.0f} % intervals of the mean (Student's t).",
+    )
+    return figure
+
+
+def _facts(scale: str) -> Iterator[Field]:
+    yield from numbers(arenas(scale), (SEEDS[scale] + 1) // 2, "the lab's own: a run takes a second")
+    for task in arenas(scale):
+        yield Field("rate of the knots", KNOTS[task], SILENT, "of three the best on val", task=task)
+
+
+ENTRIES = (
+    Entry(
+        "crossing/connectivity",
+        "across the papers",
+        "Barriers on the straight path between two models",
+        "What happens on the straight path in weight space between two trained models, before and after their hidden"
+        " units are matched, with ReLU, GELU and functions learned for the task",
+        "none has it; of wide ReLU models, others found that matching removes the barrier (Ainsworth et al. 2023)",
+        tasks=tuple(arenas("laptop")),
+        plan=plan,
+        measure=measure,
+        plot=plot,
+        summary=summary,
+        claims=CLAIMS,
+        origin=Origin(
+            lambda scale: data(arenas(scale)),
+            _facts,
+            (
+                "widths, steps and rows: small, so that a run takes a second",
+                "units are matched by their weights (`lab.probes.connectivity`); others, as the sign of a unit"
+                " where a function is even or odd, stay",
+                "functions are searched for by two losses, from ReLU",
+            ),
+        ),
+        seeds=SEEDS,
+        minutes={"smoke": 0.5, "laptop": 4, "paper": 8},
+        place=("fig", "", 5, ""),
+    ),
+)

@@ -3,16 +3,19 @@
 Run as a script, `export.py FIGURE.json SCALE IMAGE...` writes the images and imports nothing of the lab.
 """
 
+import html
 import io
 import os
 import signal
 import subprocess
 import sys
 import tempfile
+from collections.abc import Sequence
 from pathlib import Path
 
 SECONDS = 120.0  # for Chrome to start and draw; 4 s are usual
-FORMATS = ("png", "svg")
+FORMATS = ("png", "svg")  # of a figure's files; a PDF is made where it is asked for
+PAGE = "<!DOCTYPE html><title>{}</title><style>@page{{size:{}in {}in;margin:0}}body{{margin:0}}</style>{}"
 ADVICE = (
     "for figure.png and figure.svg install the `export` extra (pip install kaleido) and Chrome or Chromium"
     " (apt install chromium, or plotly_get_chrome), then run this again"
@@ -23,34 +26,64 @@ class NoImages(Exception):
     """No image could be made; the text says why in one line."""
 
 
-def images(figure_json: str, scale: float = 2.0, seconds: float = SECONDS) -> dict[str, bytes]:
-    """The figure, which gives its width and height, as PNG (`scale` pixels to a px) and SVG, by format.
+def images(
+    figure_json: str, scale: float = 2.0, seconds: float = SECONDS, formats: Sequence[str] = FORMATS
+) -> dict[str, bytes]:
+    """The figure, which gives its width and height, as PNG (`scale` pixels to a px), SVG or PDF, by format.
 
     Raises NoImages.
     """
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as name:
         folder = Path(name)
         (folder / "figure.json").write_text(figure_json, encoding="utf-8")
-        targets = [folder / f"figure.{kind}" for kind in FORMATS]
+        targets = [folder / f"figure.{kind}" for kind in formats]
         # -P: this file's folder must not come first on the module path
         command = [sys.executable, "-P", __file__, str(folder / "figure.json"), str(scale), *map(str, targets)]
-        with (folder / "errors").open("w+b") as errors:
-            try:
-                process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=errors, stderr=errors)
-            except OSError as error:
-                raise NoImages(str(error)) from error
-            try:
-                code = process.wait(seconds)
-            except subprocess.TimeoutExpired:
-                raise NoImages(f"Chrome did not finish in {seconds:g} s") from None
-            finally:
-                _end(process)  # on every way out, a key press included
-            errors.seek(0)
-            said = errors.read().decode(errors="replace").strip().splitlines()
-        if code or not all(target.is_file() for target in targets):
-            raise NoImages(said[-1] if said else f"exit code {code}")
-        pictures = {kind: target.read_bytes() for kind, target in zip(FORMATS, targets, strict=True)}
-        return pictures | {"png": with_palette(pictures["png"])}
+        _run(command, targets, seconds)
+        pictures = {kind: target.read_bytes() for kind, target in zip(formats, targets, strict=True)}
+        return pictures | ({"png": with_palette(pictures["png"])} if "png" in pictures else {})
+
+
+def pdf(svg: str, width: float, height: float, title: str, seconds: float = SECONDS) -> bytes:
+    """An SVG of so many inches as a PDF of one page, its fonts in it. Raises NoImages."""
+    try:
+        from choreographer.browsers.chromium import Chromium
+    except ImportError as error:
+        raise NoImages("the package kaleido is not installed") from error
+    chrome = Chromium.find_browser(skip_local=False)
+    if chrome is None:
+        raise NoImages("no Chrome was found")
+    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as name:
+        page, target = Path(name, "page.html"), Path(name, "figure.pdf")
+        page.write_text(PAGE.format(html.escape(title), width, height, svg), encoding="utf-8")
+        options = [
+            "--headless",
+            "--no-sandbox",
+            "--disable-gpu",
+            "--no-pdf-header-footer",
+            f"--user-data-dir={name}/user",
+        ]
+        _run([chrome, *options, f"--print-to-pdf={target}", page.as_uri()], [target], seconds)
+        return target.read_bytes()
+
+
+def _run(command: Sequence[str], targets: Sequence[Path], seconds: float) -> None:
+    """Run a command that writes these files. Raises NoImages where it does not."""
+    with tempfile.TemporaryFile() as errors:
+        try:
+            process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=errors, stderr=errors)
+        except OSError as error:
+            raise NoImages(str(error)) from error
+        try:
+            code = process.wait(seconds)
+        except subprocess.TimeoutExpired:
+            raise NoImages(f"Chrome did not finish in {seconds:g} s") from None
+        finally:
+            _end(process)  # on every way out, a key press included
+        errors.seek(0)
+        said = errors.read().decode(errors="replace").strip().splitlines()
+    if code or not all(target.is_file() for target in targets):
+        raise NoImages(said[-1] if said else f"exit code {code}")
 
 
 def with_palette(png: bytes) -> bytes:

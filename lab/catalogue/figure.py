@@ -14,16 +14,17 @@ import pandas as pd
 
 from lab.catalogue import export, results
 from lab.catalogue.results import PACKED, contents, digests, sealed
-from lab.errors import ArgumentError, LabError, check_flag, check_path
-from lab.files import abandoned, exclusive, keep, temporary
+from lab.errors import ArgumentError, LabError, check_choice, check_flag, check_path
+from lab.files import abandoned, exclusive, keep, put, temporary
 from lab.papers.entry import Entry
 from lab.plots import go
 from lab.plots.caption import captioned, counted, reading, true_minus
 
 # the lab may have written these into a figure's folder before, and not now
-FILES = tuple("figure.html figure.json figure.png figure.svg table.csv curves.csv functions.csv".split())
+FILES = tuple("figure.html figure.json figure.png figure.svg figure.pdf table.csv curves.csv functions.csv".split())
 FILES += tuple(f"{name}{PACKED}" for name in FILES if name.endswith((".csv", ".json")))
 WIDTH = 800  # px of images; text has its natural size there
+FORMATS, WIDTHS = ("png", "svg", "pdf"), ("page", "column")
 
 PAGE = """<!DOCTYPE html>
 <html lang="en">
@@ -137,6 +138,45 @@ class Figure:
         return [folder / name for name in files] + [
             folder / said.name if isinstance(said, Path) else said for said in drawn
         ]
+
+    def save(self, path: str | Path, width: str = "page") -> Path:
+        """Write the picture alone: a PNG, SVG or PDF, as the name ends; its fonts are in a PDF and a column's SVG.
+
+        width: "page" (800 px, with the caption below), or "column": 3.25 inches, as a column of a paper, for SVG and
+        PDF; text has 7 to 9 pt, panels stand below each other where they need to, and the caption is left to the paper.
+        Raises ArgumentError for another ending or width, LabError where no picture can be made (a PDF, a PNG and an SVG
+        of a page need a Chrome).
+
+        >>> import lab, tempfile
+        >>> lab.figure("simplicity/fig10").save(tempfile.mkdtemp() + "/figure.svg", width="column").name
+        'figure.svg'
+        """
+        path = check_path("path", path)
+        kind = check_choice("format", path.suffix.lower().removeprefix("."), FORMATS)
+        look = {"format": kind, "width": check_choice("width", width, WIDTHS)}
+        facts = self.provenance | {"tables": digests(contents({"table": self.table, **self.extras}))}
+        try:
+            content = results.with_note(self._picture(kind, width), results.note(facts, **look))
+            path.parent.mkdir(parents=True, exist_ok=True)
+            put(path, content)
+        except export.NoImages as problem:
+            raise LabError(f"no picture ({problem}); {export.ADVICE}") from None
+        except OSError as error:
+            raise LabError(f"cannot write {path}: {error.strerror or error}; name another file") from error
+        return path
+
+    def _picture(self, kind: str, width: str) -> bytes:
+        if width == "page":
+            return export.images(captioned(self.plot, self.short_caption, WIDTH).to_json(), formats=(kind,))[kind]
+        from lab.plots.column import column
+        from lab.plots.paper import INCHES, paper
+
+        if kind == "png":
+            raise ArgumentError("a picture for a column is SVG or PDF; a PNG has the width of a page")
+        canvas = column(self.plot.to_dict())
+        drawn = paper(canvas, self.name)
+        high = round(canvas.height * INCHES / canvas.width, 3)
+        return drawn.encode() if kind == "svg" else export.pdf(drawn, INCHES, high, self.name)
 
     def _write_images(self, folder: Path, facts: dict) -> list[Path | str]:
         drawn = captioned(self.plot, self.short_caption, WIDTH)

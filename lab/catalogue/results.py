@@ -1,5 +1,5 @@
 """Results of a figure in a folder: tables, plain or packed, and provenance.json, each held to its checksum; and a
-picture's note of where it is from: in a PNG a text chunk, in an SVG its metadata.
+picture's note of where it is from: in a PNG a text chunk, in an SVG its metadata, in a PDF its metadata (XMP).
 
 The note has the entry and scale, the command, the lab's commit, the digests of the tables that were drawn and of the
 runs' keys, and a SHA-256 of note and picture together, by which a picture that was edited or relabelled is known.
@@ -159,19 +159,26 @@ def sealed(facts: Mapping[str, object]) -> bytes:
     return (json.dumps(facts | {SEAL: checksum(facts)}, indent=1, ensure_ascii=False) + "\n").encode()
 
 
+PDF = b"%PDF-"
 HEAD = b"\x89PNG\r\n\x1a\n"
 KEYWORD = b"lab:figure"
 NOTE = re.compile(rb'<metadata id="lab-figure">(.*?)</metadata>', re.DOTALL)
 FIELDS = {"entry": str, "scale": str, "command": str, "lab": str, "seeds": int, "runs": str, "tables": dict}
 FIELDS |= {"tasks": list, "seeds_asked": int}  # which a note has where not all of a figure was asked for
+FIELDS |= {"format": str, "width": str}  # and these, where they were asked for
+UPDATE = b"\n% lab:figure\n"  # in a PDF, before what is added at its end
+XMP = """<?xpacket begin="\ufeff" id="W5M0MpCehiHzreSzNTczkc9d"?><x:xmpmeta xmlns:x="adobe:ns:meta/"><rdf:RDF \
+xmlns:rdf="http://www.w3.org/1999/02/22-rdf-syntax-ns#"><rdf:Description rdf:about="" xmlns:lab="urn:lab:">\
+<lab:figure>{}</lab:figure></rdf:Description></rdf:RDF></x:xmpmeta><?xpacket end="r"?>"""
 
 
-def note(facts: Mapping) -> dict:
-    """What a picture carries of a figure's provenance, which names its tables' digests."""
+def note(facts: Mapping, **look: str) -> dict:
+    """What a picture carries of a figure's provenance, which names its tables' digests. look: format and width."""
     versions, asked = facts["versions"], {name: facts[name] for name in ("tasks", "seeds_asked") if name in facts}
     command = f"lab figure {facts['entry']} --scale {facts['scale']}"
     command += f" --tasks {','.join(asked['tasks'])}" if "tasks" in asked else ""
     command += f" --seeds {asked['seeds_asked']}" if "seeds_asked" in asked else ""
+    command += "".join(f" --{name} {value}" for name, value in look.items())
     return asked | {
         "entry": facts["entry"],
         "scale": facts["scale"],
@@ -180,6 +187,7 @@ def note(facts: Mapping) -> dict:
         "seeds": len(facts["seeds"]),
         "runs": runs_digest(facts),
         "tables": facts["tables"],
+        **look,
     }
 
 
@@ -189,10 +197,12 @@ def runs_digest(facts: Mapping) -> str:
 
 
 def with_note(content: bytes, stated: Mapping) -> bytes:
-    """A PNG or SVG with this note, in place of the one that it has."""
+    """A PNG, SVG or PDF with this note, in place of the one that it has."""
     bare, _ = split(content)
     said = dict(stated) | {SEAL: _seal(bare, stated)}
     text = json.dumps(said, separators=(",", ":")).encode()
+    if bare.startswith(PDF):
+        return _updated(bare, XMP.format(html.escape(text.decode(), quote=False)).encode())
     if not bare.startswith(HEAD):
         start = bare.index(b">", bare.index(b"<svg")) + 1
         written = html.escape(text.decode(), quote=False).encode()
@@ -203,11 +213,31 @@ def with_note(content: bytes, stated: Mapping) -> bytes:
     return bare[:first] + chunk + bare[first:]
 
 
+def _updated(bare: bytes, metadata: bytes) -> bytes:
+    """A PDF with metadata, added at its end: readers take what stands there in place of what it had."""
+    trailer = bare[bare.rindex(b"trailer") :]
+    start = int(trailer[trailer.rindex(b"startxref") :].split()[1])
+    root, count = (int(re.findall(rb"/%s (\d+)" % name, trailer)[0]) for name in (b"Root", b"Size"))
+    catalogue = re.findall(rb"(?s)\s%d 0 obj\s*<<(.*?)>>\s*endobj" % root, bare)[0]
+    objects = [b"%d 0 obj\n<<%s\n/Metadata %d 0 R>>\nendobj\n" % (root, catalogue, count)]
+    head = b"%d 0 obj\n<</Type /Metadata /Subtype /XML /Length %d>>\nstream\n" % (count, len(metadata))
+    objects.append(head + metadata + b"\nendstream\nendobj\n")
+    first = len(bare) + len(UPDATE)
+    second = first + len(objects[0])
+    table = b"xref\n%d 1\n%010d 00000 n \n%d 1\n%010d 00000 n \n" % (root, first, count, second)
+    ends = b"trailer\n<</Size %d /Root %d 0 R /Prev %d>>\nstartxref\n%d\n%%%%EOF\n"
+    return bare + UPDATE + b"".join(objects) + table + ends % (count + 1, root, start, second + len(objects[1]))
+
+
 def split(content: bytes) -> tuple[bytes, bytes | None]:
-    """A PNG or SVG without its note, and the note. ValueError where it is neither."""
+    """A PNG, SVG or PDF without its note, and the note. ValueError where it is none of them."""
+    if content.startswith(PDF):
+        before, _, update = content.rpartition(UPDATE)
+        match = re.search(b"<lab:figure>(.*?)</lab:figure>", update, re.DOTALL)
+        return (before, html.unescape(match[1].decode()).encode()) if before and match else (content, None)
     if not content.startswith(HEAD):
         if b"<svg" not in content[:1000]:
-            raise ValueError("it is neither PNG nor SVG")
+            raise ValueError("it is neither PNG nor SVG nor PDF")
         match = NOTE.search(content)
         if match is None:
             return content, None
@@ -232,18 +262,20 @@ def read_note(path: str | Path) -> tuple[dict, bool]:
     Raises LabError where the file cannot be read, or has no note of the lab's.
     """
     try:
-        bare, text = split(Path(path).read_bytes())
+        content = Path(path).read_bytes()
+        _, text = split(content)
         stated = {} if text is None else json.loads(text)
-        seal = stated.pop(SEAL, None)
-        values = {"tasks": [], "seeds_asked": 1} | stated
+        stated.pop(SEAL, None)
+        values = {"tasks": [], "seeds_asked": 1, "format": "", "width": ""} | stated
         known = all(isinstance(values.get(name), kind) for name, kind in FIELDS.items())
         texts = [value for name, value in values.items() if FIELDS.get(name) is str]
         known = known and all(isinstance(text, str) and text.isprintable() for text in [*texts, *values["tasks"]])
+        whole = known and with_note(content, stated) == content  # not a byte more or less than the lab writes
     except (OSError, ValueError, AttributeError, TypeError, RecursionError) as error:
         raise LabError(f"{path} cannot be read as a picture of the lab ({' '.join(str(error).split())})") from error
     if not known:
         raise LabError(f"{path} has no note of where it is from; programs that save a picture anew leave it out")
-    return stated, seal == _seal(bare, stated)
+    return stated, whole
 
 
 def _seal(bare: bytes, stated: Mapping) -> str:

@@ -58,7 +58,7 @@ class Figure:
 
     scales: ClassVar = (*SCALES, BEST)
     name: Annotated[str, tyro.conf.Positional, tyro.conf.arg(metavar="NAME")]
-    """The figure, e.g. transformers/fig5; `lab figures` lists them. Or a picture that the lab drew (a PNG or SVG): its
+    """The figure, e.g. transformers/fig5; `lab figures` lists them. Or a picture that the lab drew (PNG, SVG, PDF): its
     figure is made again, at the picture's scale. Or a bundle (ZIP): its figure is drawn from its tables."""
     scale: ScaleName = "laptop"
     """smoke, laptop, overnight (some figures) or paper; or best: draw the largest whose results are here, shipped or
@@ -70,6 +70,10 @@ class Figure:
     """Number of runs of each configuration, one per seed; not with --scale best, which trains nothing anew."""
     out: Annotated[Path | None, default("out/NAME/SCALE")] = None
     """Folder for the files: figure.html, figure.json, table.csv, provenance.json."""
+    format: Annotated[str | None, default("html, and png and svg where a Chrome is found", metavar="FORMAT")] = None
+    """Write the picture as png, svg or pdf alone, into OUT, with tables and provenance."""
+    width: Annotated[str | None, default("page", metavar="WIDTH")] = None
+    """With --format svg or pdf: column, 3.25 inches wide with text of 7 to 9 pt, or page, 800 px with the caption."""
     force: bool = False
     """Train again even what the store has. After an interruption, the same command continues."""
     cluster: Annotated[str | None, default("train here", metavar="CLUSTER")] = None
@@ -81,9 +85,10 @@ class Figure:
         """Make it and print what was written."""
         from lab.catalogue.registry import check_name
 
-        if (kind := Path(self.name).suffix.lower()) in (".png", ".svg", ".zip"):
+        self._check_look()
+        if (kind := Path(self.name).suffix.lower()) in (".png", ".svg", ".pdf", ".zip"):
             asked = replace(self, name="", out=None, device="auto" if kind != ".zip" else self.device)
-            if asked != Figure(""):
+            if (asked if kind != ".zip" else replace(asked, format=None, width=None)) != Figure(""):
                 raise ArgumentError(f"{self.name} says itself which figure it is, of which runs; give --out alone")
             return self._unpack() if kind == ".zip" else self._again()
         check_name(self.name)  # before what draws figures is imported, which takes seconds
@@ -103,7 +108,7 @@ class Figure:
         if best and is_read(entry, scale, Store(), tasks is not None):
             said = f"{self.name}, scale {scale}: these are shipped results; to train them: lab figure {self.name}"
             print(f"{said} --scale {scale if scale != 'paper' else 'laptop'}", file=sys.stderr)
-        _write(made, out)
+        self._write(made, out)
         if self.compare:
             from lab.catalogue.scorecard import next_to_shipped
 
@@ -114,7 +119,7 @@ class Figure:
         from lab.catalogue.bundle import open_figure
 
         made = open_figure(self.name)
-        _write(made, writable(self.out or Path("out") / made.name / made.scale))
+        self._write(made, writable(self.out or Path("out") / made.name / made.scale))
 
     def _draw_shipped(self, entry: Entry, scale: str, out: Path) -> None:
         """What is shipped, marked as such, while nothing is trained yet."""
@@ -137,14 +142,29 @@ class Figure:
         shows += "" if whole else "; it was changed after the lab drew it"
         print(f"{self.name} shows {shows}", file=sys.stderr)
         name, tasks = check_name(stated["entry"]), ",".join(stated.get("tasks", ()))
-        replace(self, name=name, scale=stated["scale"], tasks=tasks, seeds=stated.get("seeds_asked")).run()
+        asked = replace(self, name=name, scale=stated["scale"], tasks=tasks, seeds=stated.get("seeds_asked"))
+        asked = replace(asked, format=stated.get("format"), width=stated.get("width"))
+        from lab.catalogue.build import figure
+        from lab.catalogue.shipped import shipped_results
 
+        here = shipped_results(name, asked.scale)
+        if tasks or not here or here.digests() != stated["tables"]:
+            return asked.run()
+        print(f"It is drawn from the same tables, which are here; to train it: {stated['command']}", file=sys.stderr)
+        asked._write(figure(name, asked.scale, shipped=True), writable(self.out or Path("out") / name / asked.scale))
 
-def _write(made: Any, folder: Path) -> None:
-    for line in made.write(folder):
-        print(line)
-    if made.summary:
-        print(made.summary)
+    def _check_look(self) -> None:
+        """Refuse a format or a width that there is not, before anything is trained."""
+        for name, known in (("format", ("png", "svg", "pdf")), ("width", ("page", "column"))):
+            if (given := getattr(self, name)) is not None:
+                check_choice(name, given, known)
+        if self.width and self.format not in ("svg", "pdf"):
+            raise ArgumentError("--width goes with --format svg or --format pdf")
+
+    def _write(self, made: Any, folder: Path) -> None:
+        lines = made.write(folder, images=not self.format, page=not self.format)
+        lines += [made.save(folder / f"figure.{self.format}", self.width or "page")] if self.format else []
+        print(*lines, *([made.summary] if made.summary else []), sep="\n")
 
 
 @dataclass(frozen=True)
@@ -176,17 +196,20 @@ class Verify:
     """Say whether pictures and bundles are what the lab writes here."""
 
     files: Annotated[tuple[Path, ...], tyro.conf.Positional, default("none", metavar="FILE ...")] = ()
-    """PNG or SVG of `lab figure`, ZIP of `lab bundle`. The exit code is 1 where one was changed, or has other
+    """PNG, SVG or PDF of `lab figure`, ZIP of `lab bundle`. The exit code is 1 where one was changed, or has other
     numbers."""
+    shipped: bool = False
+    """All pictures that come with the lab."""
 
     def run(self) -> None:
         """Print a line for each."""
-        if not self.files:
+        files = [*self.files, *(sorted(RESULTS.glob("*/*/*/figure.png")) if self.shipped else ())]
+        if not files:
             raise ArgumentError("name the pictures and bundles to verify")
         from lab.catalogue import bundle, verify
 
         wrong = 0
-        for path in self.files:
+        for path in files:
             try:
                 same, said = (bundle if path.suffix.lower() == ".zip" else verify).verify(path)
             except LabError as error:
@@ -194,7 +217,7 @@ class Verify:
             wrong += not same
             print(said)
         if wrong:
-            raise LabError(f"{wrong} of {len(self.files)} files are not what the lab writes here")
+            raise LabError(f"{wrong} of {len(files)} files are not what the lab writes here")
 
 
 @dataclass(frozen=True)

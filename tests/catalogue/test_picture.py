@@ -2,6 +2,7 @@
 
 import gzip
 import json
+import re
 import shutil
 import struct
 import zlib
@@ -204,3 +205,75 @@ def test_a_picture_says_itself_what_is_drawn(png, capsys):
     with pytest.raises(SystemExit) as caught:
         main(["figure", str(png), "--seeds", "3"])
     assert caught.value.code == 2 and "give --out alone" in capsys.readouterr().err
+
+
+CHROMES = b"""%PDF-1.4
+1 0 obj
+<</Type /Catalog /Pages 2 0 R /Marks <</Marked true>>>>
+endobj
+2 0 obj
+<</Type /Pages /Kids [] /Count 0>>
+endobj
+xref
+0 3
+0000000000 65535 f 
+0000000009 00000 n 
+0000000080 00000 n 
+trailer
+<</Size 3
+/Root 1 0 R>>
+startxref
+130
+%%EOF
+"""  # noqa: W291
+
+
+def test_a_pdf_keeps_its_note_and_every_byte_is_held_to_it(png, tmp_path):
+    stated = read_note(png)[0] | {"command": "lab figure <a> & 'b'", "format": "pdf", "width": "column"}
+    path = tmp_path / "figure.pdf"
+    content = with_note(CHROMES, stated)
+    path.write_bytes(content)
+    assert read_note(path) == (stated, True) and split(content)[0] == CHROMES and with_note(content, stated) == content
+    assert len(content) - len(CHROMES) < 2000
+    for number, start in re.findall(rb"(\d+) 1\n(\d{10}) 00000 n", content):
+        assert content[int(start) :].startswith(number + b" 0 obj"), "places of what was added"
+    for changed in (
+        content.replace(b"/Count 0", b"/Count 1"),
+        content + b"% more",
+        content.replace(b"fig11", b"fig12"),
+        content.replace(b"/Prev", b"/Last"),
+        CHROMES.replace(b"/Count 0", b"/Count 2") + content[len(CHROMES) :],  # the note of another picture
+    ):
+        path.write_bytes(changed)
+        assert read_note(path)[1] is False and "was changed" in verify(path)[1]
+
+
+def test_a_column_is_verified_and_one_edited_path_is_reported(tmp_path, capsys, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    main(["figure", NAME.replace("11", "6"), "--scale", "best", "--format", "svg", "--width", "column", "--out", "a"])
+    path = tmp_path / "a/figure.svg"
+    main(["verify", str(path)])
+    assert "the same numbers" in capsys.readouterr().out
+    main(["figure", str(path), "--out", "b"])
+    assert (tmp_path / "b/figure.svg").read_bytes() == path.read_bytes(), "it is drawn again as it was"
+    content = path.read_bytes()
+    stated, _ = read_note(path)
+    other = with_note(content.replace(b'd="M', b'd="M1,1M', 1), stated)
+    noted = re.search(rb"<metadata.*?</metadata>", content)[0]
+    for changed in (
+        content.replace(b'd="M', b'd="M1,1M', 1),
+        re.sub(rb"<metadata.*?</metadata>", lambda _: noted, other),  # the note of another picture
+        content.replace(b"</svg>", b"<!-- --></svg>"),
+    ):
+        path.write_bytes(changed)
+        with pytest.raises(SystemExit) as caught:
+            main(["verify", str(path)])
+        assert caught.value.code == 1 and "was changed after the lab drew it" in capsys.readouterr().out
+
+
+def test_formats_and_widths_are_checked_before_anything_is_trained(capsys):
+    for options in (["--format", "gif"], ["--width", "column"], ["--format", "png", "--width", "column"]):
+        with pytest.raises(SystemExit) as caught:
+            main(["figure", "simplicity/fig11", "--scale", "paper", *options])  # whose runs take days
+        assert caught.value.code == 2
+    capsys.readouterr()

@@ -1,13 +1,16 @@
 """What a picture is drawn with: lines, areas, text, colours, small pictures."""
 
 import base64
+import json
 import re
 import struct
 import zlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
+from functools import cache
 from hashlib import sha256
 from html import escape, unescape
-from typing import Any
+from pathlib import Path
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -23,9 +26,17 @@ STYLE = """#\0:root{color-scheme:light dark}#\0 .ground{fill:light-dark(#fff,#16
 #\0 [stroke="#0072B2"]{stroke:light-dark(#0072b2,#2488cc)}#\0 [fill="#0072B2"]{fill:light-dark(#0072b2,#2488cc)}"""
 SHARE = {"left": 0.0, "center": 0.5, "right": 1.0}
 _TAG = re.compile(r"</?(b|i|sup|sub|span|strong|em)\b[^>]*>", re.IGNORECASE)
-_BREAK = re.compile(r"<br\s*/?>", re.IGNORECASE)
+BREAK = re.compile(r"<br\s*/?>", re.IGNORECASE)
 _SPANS = {"sup": 'font-size="70%" dy="-.4em"', "sub": 'font-size="70%" dy=".3em"'}
 _SPANS |= dict.fromkeys(("b", "strong"), 'font-weight="bold"') | dict.fromkeys(("i", "em"), 'font-style="italic"')
+
+
+class Label(NamedTuple):
+    """Where a text stands. owner: the axis, annotation or other part that it belongs to. corners: (4, 2), in px."""
+
+    text: str
+    owner: Hashable
+    corners: Any
 
 
 class Canvas:
@@ -34,6 +45,8 @@ class Canvas:
     def __init__(self, width: float, height: float, ink: str):
         self.width, self.height, self.ink = width, height, ink
         self.parts: list[str] = []
+        self.labels: list[Label] = []
+        self.owner: Hashable = None  # of the labels that are drawn next
         self.rect(0, 0, width, height, "#fff", 'class="ground"')
 
     def text(self) -> str:
@@ -72,7 +85,7 @@ class Canvas:
         ground: str | None = None,
     ) -> None:
         """Lines of text, held at their left, center or right, and at their top, middle or bottom."""
-        size, lines = font.get("size", 12), _BREAK.split(str(text))
+        size, lines = font.get("size", 12), BREAK.split(str(text))
         wide = width(text, size)
         left = x - SHARE[across] * wide
         if len(lines) > 1:
@@ -81,6 +94,12 @@ class Canvas:
         first = y + {"top": size, "middle": 0.35 * size - below / 2, "bottom": -0.3 * size - below}[up]
         if ground:
             self.rect(left - 2, first - size, wide + 4, below + 1.3 * size + 2, ground)
+        if plain_text(text).strip():
+            ends = [(left, first - 0.76 * size), (left + wide, first + below + 0.2 * size)]
+            corners = np.array([(ends[a][0], ends[b][1]) for a, b in ((0, 0), (1, 0), (1, 1), (0, 1))]) - (x, y)
+            sine, cosine = np.sin(np.radians(angle)), np.cos(np.radians(angle))
+            turned = corners @ np.array([[cosine, sine], [-sine, cosine]]) + (x, y)
+            self.labels.append(Label(plain_text(text), self.owner, turned))
         anchor = {"left": "", "center": ' text-anchor="middle"', "right": ' text-anchor="end"'}[across]
         turn = f' transform="rotate({angle:g} {short(x)} {short(y)})"' if angle else ""
         held = short(left + SHARE[across] * wide)
@@ -99,13 +118,26 @@ def short(value: float) -> str:
 
 
 def width(text: str, size: float) -> float:
-    """About how wide a text is, in px."""
-    lines = [unescape(_TAG.sub("", line)) for line in _BREAK.split(str(text))]
-    ems = (
-        sum(0.28 if c in "ijltfI.,:;|'!()[] " else 0.72 if c.isupper() or c in "mw%±" else 0.55 for c in line)
-        for line in lines
+    """How wide a text is in px, in the lab's font; in another one, about."""
+    return size * max(
+        sum(_ems("<b>" in line).get(letter, 0.6) for letter in plain_text(line)) for line in BREAK.split(str(text))
     )
-    return size * max(ems) * (1.06 if "<b>" in str(text) else 1)
+
+
+def plain_text(text: str) -> str:
+    """A text without Plotly's tags, its lines separated by spaces.
+
+    >>> plain_text("<b>a &lt; b</b><br>c")
+    'a < b c'
+    """
+    return unescape(_TAG.sub("", BREAK.sub(" ", str(text))))
+
+
+@cache
+def _ems(bold: bool) -> dict[str, float]:
+    """The width of each letter, in sizes of the font."""
+    known = json.loads(Path(__file__).with_name("widths.json").read_text(encoding="utf-8"))
+    return {c: units / 2048 for c, units in zip(known["letters"], known["bold" if bold else "regular"], strict=True)}
 
 
 def _spans(line: str) -> str:

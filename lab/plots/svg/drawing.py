@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from lab.plots.svg.axes import Axis, merged, numbers
-from lab.plots.svg.canvas import KEY, Canvas, faint, short, width
+from lab.plots.svg.canvas import BREAK, KEY, Canvas, faint, short, width
 from lab.plots.svg.traces import DRAWN, coloured, markers
 
 COLORWAY = ("#636EFA", "#EF553B", "#00CC96", "#AB63FA", "#FFA15A", "#19D3F3", "#FF6692", "#B6E880")  # Plotly's own
@@ -45,6 +45,10 @@ class Drawing:
 
     def text(self) -> str:
         """The picture as SVG."""
+        return self.draw().text()
+
+    def draw(self, data: bool = True) -> Canvas:
+        """The picture, with its data or its axes and texts alone; who calls it calls it once."""
         panels = dict.fromkeys((t.get("xaxis", "x"), t.get("yaxis", "y")) for t in self.traces)
         shown = [self.axes[name] for name in dict.fromkeys(name for panel in panels for name in panel)]
         shown = [axis for axis in shown if axis.said.get("visible", True)]
@@ -55,17 +59,22 @@ class Drawing:
             if "overlaying" not in axis.said:
                 self._grid(axis)
         self._shapes("below")
-        for n, (x, y) in enumerate(panels):
+        for n, (x, y) in enumerate(panels if data else ()):
+            self.canvas.owner = (x, y)
             self._panel(f"{KEY}-panel{n}", self.axes[x], self.axes[y])
         for axis in shown:
+            self.canvas.owner = next(name for name, one in self.axes.items() if one is axis)
             self._frame(axis)
         self._shapes("above")
+        self.canvas.owner = "colour bar"
         self._colour_bars()
-        for note in self.layout.get("annotations", ()):
+        for n, note in enumerate(self.layout.get("annotations", ())):
+            self.canvas.owner = n
             self._annotation(merged({"showarrow": True} | self.layout.get("annotationdefaults", {}), note))
+        self.canvas.owner = "legend"
         self._legend()
         self._title()
-        return self.canvas.text()
+        return self.canvas
 
     def _names(self) -> Iterator[str]:
         for trace in self.traces:
@@ -93,6 +102,18 @@ class Drawing:
             if isinstance(place, (int, float)) and (place > 0 or said.get("type") != "log")
         ]
         return Axis(along, said, start + first * size, start + last * size, traces, marks)
+
+    def ends(self, axis: Axis) -> tuple[float, float]:
+        """The px, from the smaller to the larger one, that are an axis's own, whether or not it keeps to a ratio."""
+        over = axis.said.get("overlaying")
+        low, high = (
+            axis.said.get("domain") or (self._said(over).get("domain") if isinstance(over, str) else None) or (0, 1)
+        )
+        start, size = (
+            (self.left, self.right - self.left) if axis.along == "x" else (self.bottom, self.top - self.bottom)
+        )
+        low, high = sorted((start + low * size, start + high * size))
+        return low, high
 
     def _entries(self) -> list[list[dict]]:
         """The traces of the legend, in its groups."""
@@ -189,10 +210,13 @@ class Drawing:
         for value, text in labels:
             at, away = axis.px(value), place + out * (length + 3)
             if flat:
-                canvas.words(text, at, away, anchor, "bottom" if far else "top", font, angle)
+                up = "middle" if abs(angle) == 90 else "bottom" if far else "top"
+                canvas.words(text, at, away, anchor, up, font, angle)
             else:
                 canvas.words(text, away, at, "left" if far else "right", "middle", font, angle)
-        depth = (14 + widest * abs(np.sin(np.radians(angle))) if flat else widest + 3) if labels else 0
+        lines = max((len(BREAK.split(text)) for _, text in labels), default=1)
+        tall = (14 + 1.3 * font["size"] * (lines - 1)) * (abs(angle) != 90)
+        depth = (tall + widest * abs(np.sin(np.radians(angle))) if flat else widest + 3) if labels else 0
         title, font = self._titled(said, 14)
         at, standoff = (axis.start + axis.stop) / 2, said.get("title", {}).get("standoff", 8)
         away = place + out * (length + depth + standoff)

@@ -102,7 +102,10 @@ class Stored:
     @property
     def has_checkpoints(self) -> bool:
         """Whether any were kept."""
-        return self.store.course(self.spec) is not None
+        try:
+            return bool(self._course)
+        except ArgumentError:
+            return False
 
     @cached_property
     def _course(self) -> dict[str, Tensor]:

@@ -143,6 +143,7 @@ class LatentExplorer(Explorer):
         )
         self.computing, self.problem = widgets.HTML(), widgets.HTML()
         self.step = StepSlider(self.reading.steps)
+        self.forgotten = () if self.reading.steps else ("step",)
         if self.reading.steps:  # a map of all checkpoints is there at once
             self.method.value = "pca"
 

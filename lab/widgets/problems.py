@@ -258,28 +258,23 @@ class Reading:
         neighbours (t-SNE, UMAP) fewer checkpoints, as many as a map of MOVING points has."""
         asked = place, method, perplexity
         if asked not in self._courses:
-            codes = self._way(place)
-            shown = few(len(codes), codes[0].size)
+            steps, codes = self._way(place)
             if method != "pca":
-                shown = [shown[number] for number in few(len(shown), codes.shape[1], MOVING)]
-            codes = codes[shown]
+                shown = few(len(steps), codes.shape[1], MOVING)
+                steps, codes = [steps[number] for number in shown], codes[shown]
             points, trust = embedding(codes.reshape(-1, codes.shape[-1]), method, perplexity)
-            self._courses[asked] = (
-                [self.steps[number] for number in shown],
-                codes,
-                points.reshape(*codes.shape[:2], 2),
-                trust,
-            )
+            self._courses[asked] = steps, codes, points.reshape(*codes.shape[:2], 2), trust
         return self._courses[asked]
 
-    def _way(self, place: Place) -> np.ndarray:
-        """Codes on the unseen problems after each step, (S, N, heads)."""
+    def _way(self, place: Place) -> tuple[list[int], np.ndarray]:
+        """Codes on the unseen problems after steps, as many as a page can hold, (S, N, heads)."""
         layer, query, key = place
+        steps = [self.steps[number] for number in few(len(self.steps), self.codes(place).size)]
         if (query, key) not in self._ways:
-            models = map(self._run.model, self.steps)
+            models = map(self._run.model, steps)
             each = [codes_by_layer(model, self.problems.unseen, query, key) for model in models]
             self._ways[query, key] = [np.stack([codes.codes for codes in of]) for of in zip(*each, strict=True)]
-        return self._ways[query, key][layer]
+        return steps, self._ways[query, key][layer]
 
     def has_decoding(self, place: Place, colouring: str) -> bool:
         """Whether it is known."""

@@ -165,6 +165,7 @@ class SliceExplorer(Explorer):
         prefactors = {f"a{number}": slider for number, slider in enumerate(self._sliders.values())}
         self.view.follow(**self._cut.controls, **prefactors, step=self.step)
         self._draw()
+        self.forgotten = () if self._moving else ("step",)
         rows = [list(self._cut.controls.values()), [*prefactors.values(), self.step, self.step.play]]
         self.arrange(*filter(None, rows), self.view)
         self.watch(self._draw, *rows[0], *prefactors.values(), self.step)
@@ -216,7 +217,7 @@ class SliceExplorer(Explorer):
         self.say(
             f"Training point {number} (circle), with {self._cut.names[across]} and {self._cut.names[up]} changed. "
             f"Dark: low output, light: high, scaled in {'all panels alike' if self.view.common else 'each panel'}."
-            + (" The slider goes through checkpoints of the training, its weights at a step." if self._moving else "")
+            + (f" The slider goes through the weights of {len(self.step.steps)} checkpoints." if self._moving else "")
         )
 
 
@@ -224,7 +225,8 @@ def _family(run: Run, several: int) -> Any:
     """The models of a run's checkpoints by step, as many as a page can hold; the model of a run that has none."""
     if not run.has_checkpoints:
         return function_of(run.model())
-    steps, size = run.checkpoints.tolist(), sum(weight.numel() for weight in run.model().parameters())
+    steps, model = run.checkpoints.tolist(), run.model()
+    size = sum(weight.numel() for weight in model.parameters()) if perceptron(model) else 1
     return {steps[number]: run.model(steps[number]) for number in few(len(steps), several * size)}
 
 

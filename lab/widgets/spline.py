@@ -14,7 +14,7 @@ from lab.nonlinearity.zoo import left_out, zoo, zoo_curves
 from lab.plots.caption import counted
 from lab.plots.functions import gelu
 from lab.probes.profile import Profile, Received, profile, received
-from lab.widgets.course import StepSlider, digits, latest
+from lab.widgets.course import StepSlider, digits, few, latest
 from lab.widgets.editing import EditingExplorer
 from lab.widgets.explorer import LABEL, ROW, WIDE, Explorer, button, menu, toggle
 from lab.widgets.function_view import FunctionView, described, function_page
@@ -81,7 +81,8 @@ class SplineExplorer(Explorer):
         self.others = widgets.SelectMultiple(description="compare with", options=[*PLAIN, *names], rows=4, style=LABEL)
         self.others.tooltip = "hold Ctrl to choose several"
         self.others.value = tuple(compared)
-        self._courses = {name: dict(sorted(course.items())) for name, course in (courses or {}).items()}
+        self._courses = {name: _as_many(course, len(courses or {})) for name, course in (courses or {}).items()}
+        self.forgotten = (*self.forgotten, *(() if courses else ("step",)))
         self.step = StepSlider(step for course in self._courses.values() for step in course)
         self.step.description = unit
         self.folder = widgets.Text(description="into", value="out/functions", style=LABEL, layout={"width": "200px"})
@@ -240,3 +241,10 @@ class SplineExplorer(Explorer):
         except OSError as error:
             raise LabError(f"cannot write to {shown(str(folder))} ({error.strerror}); name another folder") from error
         self.say(f"written: {folder / name}.json and .html")
+
+
+def _as_many(course: Mapping[int, Spline], several: int) -> dict[int, Spline]:
+    """As many steps of a search, in their order, as a page can hold."""
+    steps = sorted(course)
+    shown = few(len(steps), several * course[steps[0]].values.numel())
+    return {steps[number]: course[steps[number]] for number in shown}

@@ -2,7 +2,7 @@
 // state: as for function.js, with `base` (what sliders act on), `changes` (what was done, in words) and `tools`.
 
 import { chart, escaped, node, short } from "./chart.js";
-import { BLUE, GREY, picture, then } from "./function.js";
+import { BLUE, GREY, picture, atStep } from "./function.js";
 import { portrait } from "./portrait.js";
 import { stepper } from "./stepper.js";
 import { chebyshev, mirroredX, mirroredY, polynomial, slopes, smoothed, spectrum, symmetrized } from "./spline.js";
@@ -40,7 +40,7 @@ export function render({ model, el }) {
   const { steps = [] } = state, when = steps.length > 1
     && stepper(rows[0], { label: state.unit, options: steps.map((step) => step.toLocaleString("en")), play: true }, (step) => {
       Object.assign(state, { step, edited: null, changes: [] });
-      state.functions = then(state);
+      state.functions = atStep(state);
       drawn.function = null;
       past.length = 0;
       settle();
@@ -185,7 +185,7 @@ export function render({ model, el }) {
       (state.changes.length ? `Now: ${escaped(state.changes.join(", then "))}; from the original at most ${short(far)}.` : "");
   }
   state.changes ??= [];
-  if (when) { state.functions = then(state); when.put(state.step); }
+  if (when) { state.functions = atStep(state); when.put(state.step); }
   draw();
   return () => { when?.end?.(); main.end(); lower.end(); below?.end(); };
 }

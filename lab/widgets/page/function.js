@@ -22,8 +22,8 @@ function reaching(f, low, high) {
   return f.constant ? { x: [Math.min(low, x[0]), ...x, Math.max(high, x.at(-1))], y: [y[0], ...y, y.at(-1)] } : { x, y };
 }
 
-// Functions as they were at the checkpoint.
-export const then = ({ functions, course, steps, step }) => functions.map((f) => {
+// Functions as they were at the checkpoint. (A module that exports `then` could not be imported by `await import`.)
+export const atStep = ({ functions, course, steps, step }) => functions.map((f) => {
   const own = course?.[f.name];
   return own ? { ...f, values: own.values[latest(own.steps, steps[step])] } : f;
 });
@@ -69,7 +69,7 @@ export function render({ model, el }) {
   let below = null, seen = null;
   const draw = () => {
     const state = Object.fromEntries(NAMES.map((name) => [name, model.get(name)]));
-    const functions = then(state).map((f) => ({ ...f, inputs: state.inputs[f.name] ?? f.inputs }));
+    const functions = atStep(state).map((f) => ({ ...f, inputs: state.inputs[f.name] ?? f.inputs }));
     const number = state.first + state.function;
     shown.draw(picture({ ...state, functions, function: number }));
     below = state.random && state.networks.seeds ? below ?? portrait(el) : below?.end();

@@ -148,6 +148,8 @@ class PairExplorer(Explorer):
             spare = other_choices if one is second else []
             columns.append([widgets.HTML(f"<b>{html.escape(name)}</b>"), *spare, *shown])
         self.children = [*common[::2], side_by_side(*columns, least=HALF), self.error, self.tools]
+        for number, part in enumerate(self.children):  # as `arrange` counts them
+            part.layout.order = str(2 * number)
 
     @property
     def heading(self) -> str:

@@ -26,32 +26,6 @@ FILES += tuple(f"{name}{PACKED}" for name in FILES if name.endswith((".csv", ".j
 WIDTH = 800  # px of images; text has its natural size there
 FORMATS, WIDTHS = ("png", "svg", "pdf"), ("page", "column")
 
-PAGE = """<!DOCTYPE html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<title>{title}</title>
-<style>
-:root {{ color-scheme: light dark; }}
-body {{ margin: 1rem auto; max-width: 1000px; padding: 0 .5rem; }}
-body {{ background: light-dark(#fff, #16181b); color: light-dark(#222, #e4e4e4); }}
-body {{ font: 14px/1.5 "Open Sans", Helvetica, Arial, sans-serif; }}
-figure {{ margin: 0; }}
-.plotly-graph-div {{ min-width: {narrowest}px; }}
-figcaption {{ max-width: 50rem; margin-top: .5rem; }}
-{theme}
-</style>
-</head>
-<body>
-<figure>
-<div class="plot">{plot}</div>
-<figcaption>{caption}</figcaption>
-</figure>
-</body>
-</html>
-"""
-
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Figure:
@@ -194,13 +168,14 @@ class Figure:
         return go.Figure(self.plot).update_layout(meta=meta).to_json()
 
     def _page(self) -> str:
-        from lab.plots.page import CONFIG, NARROWEST, THEME, with_room
+        from lab.plots.page import CONFIG, NARROWEST, THEME, templates, with_policy, with_room
 
         drawn = with_room(self.plot)
         height = f"{drawn.layout.height or 450}px"
         plot = drawn.to_html(full_html=False, include_plotlyjs=True, default_height=height, config=CONFIG)
-        title = html.escape(f"{self.name}, {self.scale} scale")
-        return PAGE.format(title=title, plot=plot, caption=self._caption_page(), narrowest=NARROWEST, theme=THEME)
+        words = {"title": f"{self.name}, {self.scale} scale", "caption": self._caption_page()}
+        page = templates("lab", "plots").get_template("figure.html")
+        return with_policy(page.render(words, plot=plot, narrowest=NARROWEST, theme=THEME))
 
     def _caption_page(self) -> str:
         """The caption as HTML; how the figure was made is folded."""

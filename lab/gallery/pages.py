@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from lab.catalogue.registry import PAPERS
 from lab.catalogue.scorecard import measured, on_stand_in
@@ -17,9 +16,10 @@ from lab.nonlinearity.spline import Spline
 from lab.nonlinearity.zoo import left_out, zoo_curves
 from lab.papers.claims import ABSENT, FAILS, HOLDS, ON_STAND_IN, UNDECIDED, WORDS
 from lab.papers.entry import Entry
+from lab.plots.page import templates
 from lab.probes.profile import profile
 from lab.widgets import pages
-from lab.widgets.function_view import described, function_page, offered
+from lab.widgets.function_view import described, function_content, offered
 
 SIGNS = dict(zip(WORDS, "✔✘✓✗?–", strict=True))
 KINDS = {HOLDS: "holds", FAILS: "fails", UNDECIDED: "open", ABSENT: "absent"}  # of verdicts, in the style sheet
@@ -89,13 +89,7 @@ def interval(row: dict) -> dict[str, Any] | None:
     return places | {"left": f"{left:.1f}", "width": f"{right - left:.1f}", "bounds": marks}
 
 
-TEMPLATES = Environment(
-    loader=PackageLoader("lab.gallery"),
-    autoescape=True,
-    undefined=StrictUndefined,
-    trim_blocks=True,
-    lstrip_blocks=True,
-)
+TEMPLATES = templates("lab.gallery", "templates")
 TEMPLATES.globals |= {"papers": PAPERS, "signs": SIGNS, "kinds": KINDS}
 TEMPLATES.globals |= {"counted": counted, "number": number, "interval": interval}
 
@@ -150,7 +144,7 @@ def functions() -> str:
     shown = [described(name, shape) for name, shape in shapes.items()]
     zoom = max(map(abs, next(iter(shapes.values())).support()))
     top = '<link rel="stylesheet" href="style.css">' + TEMPLATES.get_template("top.html").render(up="")
-    return function_page(shown, top, "Functions that were learned", zoom=zoom)
+    return function_content(shown, top, "Functions that were learned", zoom=zoom).page(site=True)
 
 
 def notebook_pages(

@@ -16,7 +16,7 @@ from lab.errors import ArgumentError, LabError, check_path
 from lab.gallery import pages
 from lab.nonlinearity.zoo import shipped_alone
 from lab.places import NOTEBOOKS, RESULTS
-from lab.plots.page import CONFIG, room
+from lab.plots.page import CONFIG, room, with_policy
 from lab.widgets import explore
 from lab.widgets.pages import style as page_style
 
@@ -53,7 +53,7 @@ def _write(out: Path, results: Path) -> list[Path]:
     def put(name: str, text: str) -> None:
         path = out / name
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(text, encoding="utf-8")
+        path.write_text(with_policy(text, site=True) if name.endswith(".html") else text, encoding="utf-8")
         written.append(path)
 
     sources = sorted(path.relative_to(NOTEBOOKS).as_posix() for path in NOTEBOOKS.rglob("*.ipynb"))

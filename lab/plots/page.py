@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+import re
 import sys
+from base64 import b64encode
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
 
 # Plotly's renderers import nbformat, and that in the end a check of addresses in any script, which compiles 38 grammars
 # for more than a second. No plot has such an address: where nobody has imported the check, it is left out.
@@ -53,6 +58,42 @@ renderers["lab_svg"] = SVG()  # Plotly's own "svg" needs a browser
 _default = (renderers.default or "").split("+")
 if {"plotly_mimetype", "jupyterlab", "vscode", "nteract"} & {*_default} and "lab_svg" not in _default:
     renderers.default = "+".join([*_default, "lab_svg"])
+
+
+NOTHING = "'none'"
+CHARSET, POLICY = '<meta charset="utf-8">', "Content-Security-Policy"
+SCRIPT = re.compile(r"<script(?![^>]*(?: src=|application/json))[^>]*>(.*?)</script>", re.S)
+
+
+def templates(package: str, folder: str = "") -> Environment:
+    """Templates of pages: what they are given is text, unless they say that it is HTML, and nothing may be missing."""
+    loader = PackageLoader(package, folder)
+    return Environment(loader=loader, autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
+
+
+def with_policy(page: str, *, site: bool = False) -> str:
+    """A page with the policy by which a browser refuses its requests, and every script that it was not written with;
+    a page that has one stays as it is.
+
+    site: it has files of its own beside it, which it may load.
+
+    >>> page = with_policy('<meta charset="utf-8"><script>let x;</script>')
+    >>> "connect-src 'none'" in page and "script-src 'sha256-" in page
+    True
+    """
+    if POLICY in page:
+        return page
+    files = ["'self'"] if site else []
+    digests = (sha256(script.encode()).digest() for script in SCRIPT.findall(page))
+    hashes = dict.fromkeys(f"'sha256-{b64encode(digest).decode()}'" for digest in digests)
+    allowed = {
+        "script-src": [*hashes, *files],
+        "style-src": ["'unsafe-inline'", *files],
+        "img-src": ["data:", "blob:", *files],
+    }
+    allowed = dict.fromkeys(("default-src", "connect-src", "form-action", "base-uri"), []) | allowed
+    policy = "; ".join(f"{name} {' '.join(sources) or NOTHING}" for name, sources in allowed.items())
+    return page.replace(CHARSET, f'{CHARSET}\n<meta http-equiv="{POLICY}" content="{policy}">', 1)
 
 
 def with_room(figure: go.Figure) -> go.Figure:

@@ -15,7 +15,7 @@ from lab.plots.style import DELTA_DARK, DELTA_RANGE, DIVERGING, INK, METHOD_COLO
 from lab.tasks.named import task_title
 from lab.widgets import pages
 from lab.widgets.explorer import Explorer, menu
-from lab.widgets.pages import PageView, view_page
+from lab.widgets.pages import Content, PageView, view_content
 
 COLOURS = {
     "MLP": METHOD_COLOURS["learned MLP"],
@@ -74,10 +74,10 @@ class CompatibilityExplorer(Explorer):
         self.arrange([self.part, self.architecture, self.task], self.view)
         self._describe()
 
-    def page(self) -> str:
+    def content(self) -> Content:
         """The matrix and the curves, to be explored without a kernel."""
         title = f"{self._name}: cells and their curves"
-        return view_page(title, self.view, self.code(), self.status.value, self._table())
+        return view_content(title, self.view, self.code(), self.status.value, self._table())
 
     def _table(self) -> dict[str, list]:
         cells = pd.concat([cells.assign(part=part) for part, cells in self._deltas.items()])

@@ -15,8 +15,8 @@ from lab.probes.complexity import Complexity
 from lab.probes.profile import Portrait, counts, portrait, profile, variation
 from lab.tasks import NAMES
 from lab.widgets.explorer import LABEL, ROW, WIDE, Explorer, button, side_by_side, toggle
-from lab.widgets.function_view import TOOLS, CurveEditor, as_bytes, described, function_page
-from lab.widgets.pages import live, short
+from lab.widgets.function_view import TOOLS, CurveEditor, as_bytes, described, function_content
+from lab.widgets.pages import Content, live, short
 from lab.widgets.training import ContestExplorer
 
 POLYNOMIAL, CHEBYSHEV = 18, 60  # highest degrees: float32 powers are sound up to 18; 60 follows every wave
@@ -217,13 +217,13 @@ class EditingExplorer(Explorer):
         """Whether it is another function than in the beginning."""
         return not torch.equal(self.spline.values, self._phi.values)
 
-    def page(self) -> str:
+    def content(self) -> Content:
         """The function as it stands, with the one before, to be changed further."""
         first = described(self._name, profile(self._phi))
         state: dict[str, Any] = {"compared": [0], "zoom": self.window.value, "slope": True, "random": True}
         if self.changed:
             state |= {"edited": short(self.editor.values), "changes": ["edited in a notebook"]}
-        return function_page([first], **state)
+        return function_content([first], **state)
 
     def _marks(self) -> dict[str, tuple]:
         return {"values": (lambda: short(self.editor.values), self._give_back)}

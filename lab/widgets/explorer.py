@@ -33,6 +33,7 @@ from lab.widgets.state import controls_of, put, read
 ROW = {"flex_flow": "row wrap", "align_items": "center", "grid_gap": "2px 14px"}
 LABEL = {"description_width": "initial"}  # labels as long as they are: ipywidgets would cut them at 80 px
 WIDE = {"width": "100%"}
+MODULES = (".mjs", ".js")
 ROUNDS = 4  # of setting controls that depend on each other
 CODE = "import lab\n\nlab.explore({source}, state={state})\n"
 
@@ -316,9 +317,13 @@ class Explorer(widgets.VBox):
         """What a saved page shows: what is seen now, or more of what needs no kernel."""
         return pages.Frames("", {"": self._parts()})
 
+    def content(self) -> pages.Content:
+        """What is shown, as far as it needs no kernel."""
+        return pages.figures_content(self.heading, self.frames(), self.code(), self.settings())
+
     def page(self) -> str:
         """What is shown, as an HTML page."""
-        return pages.figures_page(self.heading, self.frames(), self.code(), self.settings())
+        return self.content().page()
 
     def save(self, path: str | Path) -> Path:
         """Write what is shown as one HTML file that anyone can open, without the lab, a server or a network.
@@ -328,14 +333,37 @@ class Explorer(widgets.VBox):
         """
         path = absolute_path("path", path)
         with self.lock:
-            page = self.page()
-        try:
-            files.put(path, page.encode())
-        except OSError as error:
-            raise LabError(f"cannot write {shown(str(path))} ({error.strerror}); name another file") from error
-        return path
+            return _put(path, self.page())
+
+    def module(self, path: str | Path) -> Path:
+        """Write what is shown as one ES module with its data, for pages of others: MyST, marimo, JupyterLab, Quarto, or
+        `<lab-explorer src="phi.mjs"></lab-explorer>` on any page (docs/embedding.md). It asks nothing of a network.
+
+        path: ends in .mjs or .js. Returns the file's absolute path. Raises ArgumentError for another name, LabError
+        where it cannot be written, and for an explorer that shows nothing without a kernel.
+        """
+        path = absolute_path("path", path)
+        if path.suffix not in MODULES:
+            raise ArgumentError(f"path={shown(path.name)}: a module's name ends in {' or '.join(MODULES)}")
+        if self.lacking:
+            raise LabError(f"a {type(self).__name__} shows nothing without a kernel: {self.lacking}")
+        with self.lock:
+            return _put(path, self.content().module())
+
+    @property
+    def lacking(self) -> str:
+        """What it takes before there is something to see without a kernel."""
+        return ""
 
     def say(self, text: str) -> None:
         """Put a text below the figures."""
         style = "line-height: 1.4; max-width: 50rem; white-space: pre-line"  # a text may have lines
         self.status.value = f'<div style="{style}">{html.escape(text)}</div>'
+
+
+def _put(path: Path, text: str) -> Path:
+    try:
+        files.put(path, text.encode())
+    except OSError as error:
+        raise LabError(f"cannot write {shown(str(path))} ({error.strerror}); name another file") from error
+    return path

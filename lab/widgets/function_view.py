@@ -18,7 +18,7 @@ from lab.probes.complexity import draw
 from lab.probes.profile import POINTS, Profile, Received, profile, random_network, square
 from lab.widgets import pages
 from lab.widgets.course import CourseView
-from lab.widgets.pages import short
+from lab.widgets.pages import Content, short
 from lab.widgets.slices import GREYS, perceptron
 
 SEEDS, PATHS, SAMPLES = 3, 200, 100  # of random networks; paths and samples as `probes.total_variation` has by default
@@ -85,17 +85,17 @@ class FunctionView(CourseView):
         self.random = shown
 
 
-def function_page(functions: Sequence[dict], words: str = "", title: str | None = None, **state: Any) -> str:
-    """A page on which functions are explored and changed: one file, without a server or a network.
+def function_content(functions: Sequence[dict], words: str = "", title: str | None = None, **state: Any) -> Content:
+    """Functions, to be explored and changed without a kernel.
 
-    functions: as `described` gives them. words: HTML above. title: of the page, by default the name of the function.
+    functions: as `described` gives them. words: HTML above. title: by default the name of the function.
     state: function, compared, zoom, slope, random: as in `FunctionView`, counted from 0; edited: other values of the
     one that is shown; changes: what was done to it; steps, step, course: as in `CourseView`.
     """
     plain: dict[str, Any] = {"function": 0, "compared": [], "zoom": 1.0, "slope": False, "random": False}
     plain |= {"edited": None, "changes": [], "functions": list(functions), "networks": random_networks()}
     state = plain | state
-    return pages.page(title or str(functions[state["function"]]["name"]), "explorer.js", {"state": state}, words)
+    return Content(title or str(functions[state["function"]]["name"]), "explorer.js", state, words)
 
 
 def as_bytes(numbers: np.ndarray) -> bytes:

@@ -17,7 +17,7 @@ from lab.training.live import one_thread
 from lab.widgets import pages
 from lab.widgets.course import CourseView, StepSlider, latest
 from lab.widgets.explorer import LABEL, WIDE, Explorer, menu, toggle
-from lab.widgets.pages import live, short, view_page
+from lab.widgets.pages import Content, live, short, view_content
 from lab.widgets.slices import Cut, SlicesView
 
 GIVEN = "your directions"
@@ -223,11 +223,11 @@ class LandscapeExplorer(Explorer):
         self.watch(self._to_checkpoint, self.checkpoint)
         self.watch(self._draw_slices, *cut)
 
-    def page(self) -> str:
+    def content(self) -> Content:
         """The maps, to be explored without a kernel, and the slices as they stand."""
         title = f"Landscape: {', '.join(self.landscape.values)}"
         below = [{"view": "slices", **self.slices.data()}] if self.slices else []
-        return view_page(title, self.map, self.code(), self.status.value, self._table(), below)
+        return view_content(title, self.map, self.code(), self.status.value, self._table(), below)
 
     def _table(self) -> dict[str, Sequence]:
         across, up = (grid.ravel().tolist() for grid in np.meshgrid(self.landscape.x, self.landscape.y))

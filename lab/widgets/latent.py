@@ -16,7 +16,7 @@ from lab.run import Run
 from lab.widgets import drawing, pages
 from lab.widgets.course import CourseView, StepSlider, digits
 from lab.widgets.explorer import LABEL, Explorer, menu, side_by_side
-from lab.widgets.pages import live, short, view_page
+from lab.widgets.pages import Content, live, short, view_content
 from lab.widgets.problems import TABLE, Reading
 
 EXAMPLES, FEW = 800, 120  # t-SNE of 800 takes a few seconds
@@ -173,12 +173,12 @@ class LatentExplorer(Explorer):
         if self.reading.steps:
             self._compute()
 
-    def page(self) -> str:
+    def content(self) -> Content:
         """The map, to be explored without a kernel: other colours, groups, the code of each point."""
         title = "<p>The problem that was chosen when this page was saved:</p>"  # others take the kernel to draw
         view, problem = self.map, {"view": "words", "html": title + self.problem.value}
         words = f"{self.status.value}{self.groups.difference.value if view.a and view.b else ''}"
-        return view_page("Latent codes", view, self.code(), words, self._table(), [problem])
+        return view_content("Latent codes", view, self.code(), words, self._table(), [problem])
 
     def _table(self) -> dict[str, Sequence]:
         view = self.map

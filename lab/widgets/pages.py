@@ -1,6 +1,5 @@
 """What the page draws: its modules as text, views that follow their traits, Plotly's figures, and saved pages."""
 
-import base64
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
@@ -15,25 +14,18 @@ import ipywidgets as widgets
 import numpy as np
 import pandas as pd
 import plotly.graph_objects as go
-from jinja2 import Environment, PackageLoader, StrictUndefined
 from traitlets import Unicode
 
-from lab.plots.page import CONFIG, THEME, with_room
+from lab.plots.page import CONFIG, THEME, templates, with_policy, with_room
 
 FOLDER = Path(__file__).with_name("page")
-IMPORT = re.compile(r'from "\./([a-z_]+\.js)"')
-
-# anywidget gives a widget two seconds to set itself up, and drops what is later sent to one that took longer. Loading a
-# module with all that it imports may take that long on a busy page; so it is loaded when it is shown, and waited for.
-WIDGET = """let shown;
-export default {{ render: async (context) => (await (shown ??= import("{module}"))).default.render(context) }};
-"""
+IMPORT = re.compile(r'^import (.+) from "\./([a-z_]+\.js)";$', re.M)
+EXPORT = re.compile(r"^export (default |(?:async )?(?:function|const) (\w+))", re.M)
 LISTED = (widgets.Dropdown, widgets.ToggleButtons, widgets.SelectionSlider, widgets.SelectMultiple)
 HIDDEN = ("none", "hidden")
 NO_SETTINGS = (widgets.FloatProgress, widgets.IntProgress, widgets.Text)
 
-
-TEMPLATES = Environment(loader=PackageLoader("lab.widgets", "page"), autoescape=True, undefined=StrictUndefined)
+TEMPLATES = templates("lab.widgets", "page")
 
 
 def filled(template: str, **content: Any) -> str:
@@ -42,17 +34,32 @@ def filled(template: str, **content: Any) -> str:
 
 
 @cache
-def url(name: str) -> str:
-    """A module as a data URL that holds all that it imports: a page opened from disk may import no other file."""
-    source = (FOLDER / name).read_text(encoding="utf-8")
-    source = IMPORT.sub(lambda match: f'from "{url(match[1])}"', source)
-    return "data:text/javascript;base64," + base64.b64encode(source.encode()).decode()
+def linked(name: str) -> str:
+    """An expression of JavaScript: the exports of a module, with all that it imports, each file once. So it stands in
+    any script: a page that was opened from disk may import no other file.
+
+    >>> linked("frames.js").startswith("(() => {") and linked("drawn.js").count("function chart(")
+    1
+    """
+    variable = name.replace(".", "_")
+    return f"(() => {{\n{''.join(_parts(name, {}).values())}return {variable};\n}})()"
 
 
-@cache
+def _parts(name: str, parts: dict[str, str]) -> dict[str, str]:
+    """By name a module's source as a variable that holds its exports, after those that it imports."""
+    source, variable = (FOLDER / name).read_text(encoding="utf-8"), name.replace(".", "_")
+    for _, needed in IMPORT.findall(source):
+        parts = parts if needed in parts else _parts(needed, parts)
+    exports = [exported or f"default: {variable}" for _, exported in EXPORT.findall(source)]
+    source = EXPORT.sub(lambda at: at[1] if at[2] else f"const {variable} = ", source)
+    source = IMPORT.sub(lambda at: f"const {at[1]} = {at[2].replace('.', '_')};", source)
+    source = re.sub(r"^const (\w+) = (\w+_js);$", r"const { default: \1 } = \2;", source, flags=re.M)
+    return parts | {name: f"const {variable} = (() => {{\n{source}return {{ {', '.join(exports)} }};\n}})();\n"}
+
+
 def widget(name: str) -> str:
-    """A module as what anywidget loads: nothing until it is shown."""
-    return WIDGET.format(module=url(name))
+    """A module of `page/` as what anywidget loads."""
+    return f"export default {linked(name)}.default;\n"
 
 
 def style() -> str:
@@ -60,20 +67,44 @@ def style() -> str:
     return (FOLDER / "page.css").read_text(encoding="utf-8") + THEME
 
 
-def page(title: str, module: str, state: dict, words: str = "", settings: Sequence[tuple[str, str]] = ()) -> str:
-    """An HTML page that holds a module, what it shows and nothing that lies elsewhere.
+@dataclass(frozen=True)
+class Content:
+    """What an explorer shows without a kernel.
 
-    module: a file of `page/` with a function `render`; state: what its model gives; above it stand words, HTML, and
-    settings.
+    view: a file of `page/` with a function `render`; state: what its model gives, as JSON; above it stand words, HTML,
+    and settings.
     """
-    return filled("page.html", title=title, style=style(), words=words, settings=settings, part=part(module, state))
+
+    title: str
+    view: str
+    state: dict[str, Any]
+    words: str = ""
+    settings: Sequence[tuple[str, str]] = ()
+
+    def page(self, *, site: bool = False) -> str:
+        """An HTML page that holds all of it and sends nothing anywhere: one file, without a server or a network.
+        site: its words may load the files beside it."""
+        above, shown = self._above(), part(self.view, {"state": self.state})
+        return with_policy(filled("page.html", title=self.title, style=style(), above=above, part=shown), site=site)
+
+    def module(self) -> str:
+        """An ES module that shows it in any element of any page, as anywidget has it: `export default { render }`."""
+        data = {"state": self.state, "style": style(), "above": self._above(), "title": self.title}
+        return filled("module.mjs", embedded=linked("embedded.js"), view=linked(self.view), data=as_script(data))
+
+    def _above(self) -> str:
+        return filled("above.html", words=self.words, settings=self.settings)
+
+
+def as_script(value: Any) -> str:
+    """JSON that may stand in a script: no `</script>` in a name ends it."""
+    return json.dumps(value, allow_nan=False).replace("<", "\\u003c")
 
 
 def part(module: str, state: dict, name: str = "lab", words: str = "") -> str:
     """What a module shows, as a part of a page. name: no other part of the page has it; words: HTML, as long as no
     script has run."""
-    text = json.dumps(state, allow_nan=False).replace("<", "\\u003c")  # no `</script>` in a name may end it
-    return filled("part.html", state=text, module=url(module), name=name, words=words)
+    return filled("part.html", state=as_script(state), module=linked(module), name=name, words=words)
 
 
 def short(numbers: np.ndarray) -> list[float | None]:
@@ -141,24 +172,24 @@ def live(figure: go.Figure, height: int | None = None) -> go.FigureWidget:
     return widget
 
 
-def view_page(
+def view_content(
     title: str,
     view: PageView,
     code: str,
     words: str = "",
     table: Mapping[str, Sequence] | None = None,
     below: Sequence[Mapping[str, Any]] = (),
-    beside: Mapping[str, Any] | None = None,
-) -> str:
-    """A view as a page of its own: one file, without a server or a network.
+    second: Mapping[str, Any] | None = None,
+) -> Content:
+    """A view without a kernel.
 
     code: Python that opens the explorer again; words: HTML above; table: numbers to take away, by column; below: what
-    further views hold, with their names as `view`; they stay as they are. beside: a second one next to it (hosted.js).
+    further views hold, with their names as `view`; they stay as they are. second: one next to it (hosted.js).
     """
     columns = None if table is None else {name: list(values) for name, values in table.items()}
     state = {"view": view.name, "controls": view.controls(), "code": code, "below": list(below), "table": columns}
-    state |= {} if beside is None else {"beside": dict(beside)}
-    return page(title, "hosted.js", {"state": view.data() | state}, words)
+    state |= {} if second is None else {"beside": dict(second)}
+    return Content(title, "hosted.js", view.data() | state | {"heading": title}, words)
 
 
 @dataclass(frozen=True)
@@ -173,20 +204,21 @@ class Frames:
     shown: str = ""
 
 
-def figures_page(title: str, frames: Frames, code: str, settings: Sequence[tuple[str, str]]) -> str:
-    """A page of figures, which it draws by itself. code: Python that opens the explorer again; settings: put above."""
+def figures_content(title: str, frames: Frames, code: str, settings: Sequence[tuple[str, str]]) -> Content:
+    """Figures, which the page draws by itself. code: Python that opens the explorer again; settings: put above."""
     options = list(frames.parts)
     menu = {"trait": "frame", "label": frames.menu, "kind": "menu", "options": options}
     table = pd.concat([numbers(parts).assign(**{frames.menu or "of": name}) for name, parts in frames.parts.items()])
     state = {
         "view": "drawn",
+        "heading": title,
         "frames": [[_as_read(part) for part in parts] for parts in frames.parts.values()],
         "frame": options.index(frames.shown) if frames.shown else 0,
         "controls": [menu] if len(options) > 1 else [],
         "code": code,
         "table": table.astype(object).where(table.notna(), None).to_dict("list") if len(table) else None,
     }
-    return page(title, "hosted.js", {"state": state}, settings=settings)
+    return Content(title, "hosted.js", state, settings=settings)
 
 
 def _as_read(part: go.Figure | str) -> dict[str, Any]:

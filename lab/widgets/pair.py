@@ -20,7 +20,7 @@ from lab.widgets.explorer import Explorer, side_by_side
 from lab.widgets.landscape import LandscapeExplorer
 from lab.widgets.latent import LatentExplorer
 from lab.widgets.model import DataExplorer, ModelExplorer, ResultExplorer
-from lab.widgets.pages import PageView, view_page
+from lab.widgets.pages import Content, PageView, view_content
 from lab.widgets.slices import SliceExplorer
 from lab.widgets.spline import GIVEN, SplineExplorer
 
@@ -180,19 +180,19 @@ class PairExplorer(Explorer):
     def _marks(self) -> dict[str, tuple]:
         return self.both[0]._marks()
 
-    def page(self) -> str:
+    def content(self) -> Content:
         """Both, under controls that both obey, as far as they need no kernel; else what is seen."""
         if not self.views:
-            return super().page()
+            return super().content()
         one, other = self.views
         traits = [trait for *_, trait in one._links if trait not in ("px", "py")] + list(filter(one.has_trait, SHARED))
-        beside = {"names": self.names, "linked": traits, "state": other.data()}
+        second = {"names": self.names, "linked": traits, "state": other.data()}
         words, said = "", set[str]()
         for name, each in zip(self.names, self.both, strict=True):  # what is said of both, once
             sentences = [one for one in re.sub("<[^>]*>", "", each.status.value).split(". ") if one not in said]
             words += f"<p><b>{html.escape(name)}</b> {'. '.join(sentences).rstrip('.')}.</p>"
             said.update(sentences)
-        return view_page(self.heading, one, self.code(), words, beside=beside)
+        return view_content(self.heading, one, self.code(), words, second=second)
 
 
 def check_alike(one: Any, other: Any) -> None:

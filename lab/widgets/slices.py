@@ -18,7 +18,7 @@ from lab.run import Run
 from lab.widgets import pages
 from lab.widgets.course import CourseView, StepSlider, few, latest
 from lab.widgets.explorer import LABEL, Explorer, menu
-from lab.widgets.pages import short, view_page
+from lab.widgets.pages import Content, short, view_content
 
 KEPT = 2000  # slices that are remembered
 GREYS = ("#000000", "#ffffff")  # low, high
@@ -173,9 +173,9 @@ class SliceExplorer(Explorer):
     def _controls_kept(self) -> dict[str, Any]:
         return super()._controls_kept() | ({"prefactors": self._sliders} if self._sliders else {})
 
-    def page(self) -> str:
+    def content(self) -> Content:
         """The panels; perceptrons are sliced there, of other models the planes as they are now are shown."""
-        return view_page("Slices of models", self.view, self.code(), self.status.value)
+        return view_content("Slices of models", self.view, self.code(), self.status.value)
 
     def slider(self, name: str) -> widgets.SelectionSlider:
         """The slider of a model that was given as a mapping."""

@@ -17,8 +17,8 @@ from lab.probes.profile import Profile, Received, profile, received
 from lab.widgets.course import StepSlider, digits, few, latest
 from lab.widgets.editing import EditingExplorer
 from lab.widgets.explorer import LABEL, ROW, WIDE, Explorer, button, menu, toggle
-from lab.widgets.function_view import FunctionView, described, function_page
-from lab.widgets.pages import short
+from lab.widgets.function_view import FunctionView, described, function_content
+from lab.widgets.pages import Content, short
 
 GIVEN, GELU, RELU, EDITED = "your function", "GELU", "ReLU", "edited"
 PLAIN, POINTS = (GELU, RELU), 2001  # to compare with, besides the zoo; points of their curves
@@ -211,9 +211,8 @@ class SplineExplorer(Explorer):
         middle = (shape.high + shape.low) / 2
         self.zoom.value = min(1.1 * max(high - middle, middle - low), self.zoom.max)
 
-    def page(self, words: str = "") -> str:
-        """The function as a page on which it can be compared and changed further, with all functions of the menus;
-        words: HTML above."""
+    def content(self) -> Content:
+        """The function, to be compared and changed further, with all functions of the menus."""
         if self.editing:
             self._take()
         view = self.view.data()
@@ -222,7 +221,7 @@ class SplineExplorer(Explorer):
         state = {name: view[name] for name in ("zoom", "slope", "random", "steps", "step", "course")}
         state["unit"] = self.step.description
         state["compared"] = [one for one in view["compared"] if one != number]
-        return function_page(shown, words, function=number, **state)
+        return function_content(shown, function=number, **state)
 
     def _table(self) -> dict[str, list]:
         phi = self.spline

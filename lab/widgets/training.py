@@ -135,6 +135,11 @@ class LiveExplorer(Explorer):
         self.press(self._clear, self.clear)
 
     @property
+    def lacking(self) -> str:
+        """A training."""
+        return "" if self._drawn else "nothing is trained yet; press Train, and wait until it has ended"
+
+    @property
     def heading(self) -> str:
         """What was trained, at most two written out; before that, what could be."""
         labels = list(dict.fromkeys(one.label for one in self._drawn))

@@ -6,11 +6,11 @@ picture of each notebook as its test left it; otherwise only failing tests leave
 
 import os
 import statistics
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
 import pytest
-from playwright.sync_api import expect, sync_playwright
+from playwright.sync_api import TimeoutError, expect, sync_playwright
 
 from tests import notebooks
 from tests.browser.jupyter import LOOK, Notebook, serve
@@ -25,6 +25,20 @@ AXE = """violations => violations.filter(({ impact }) => ["serious", "critical"]
 # What a busy machine does to a page: a wait that runs out, and anywidget's two seconds for a widget to set itself up.
 # A test that fails so is tried twice more, as a machine stays busy for a while; any other failure counts at once.
 BUSY = ["TimeoutError", "Timeout .*exceeded", "Locator expected", r"\[anywidget\] Failed to initialize model"]
+# What a page cannot do: each way to send something, with the part of the page's policy that refuses it.
+WAYS = {
+    "connect-src": "fetch(away).catch(() => 0); navigator.sendBeacon(away, 1); new WebSocket('ws://127.0.0.1:9')",
+    "img-src": "made('img', { src: away })",
+    "frame-src": "made('iframe', { src: away })",
+    "form-action": "made('form', { action: away, method: 'post' }).submit()",
+    "script-src-elem": "made('script', { textContent: 'window.seen = 1' })",
+}
+SENDING = """() => { window.refused = [];
+  const away = "http://127.0.0.1:9/";
+  const made = (name, given) => document.body.appendChild(Object.assign(document.createElement(name), given));
+  addEventListener("securitypolicyviolation", (event) => refused.push(event.effectiveDirective));
+  WAYS
+}"""
 LONGEST = 900  # seconds for a test: its waits are long where the machine is busy
 FAILED = pytest.StashKey[bool]()
 
@@ -114,6 +128,21 @@ def findings():
         page.evaluate(AXE_SCRIPT)
         options = "{ preload: false }"  # a page from disk may not fetch its own style sheet
         return page.evaluate(f"async () => ({AXE})((await axe.run({within}, {options})).violations)")
+
+    return find
+
+
+@pytest.fixture(scope="session")
+def sends():
+    """Call with a page: what it could send to others after all; what the refusals say is taken from its `said`."""
+
+    def find(page) -> list[str]:
+        said = [*page.said]
+        page.evaluate(SENDING.replace("WAYS", ";\n".join(WAYS.values())))
+        with suppress(TimeoutError):
+            page.wait_for_function("ways => ways.every((way) => refused.includes(way))", arg=[*WAYS], timeout=5000)
+        found, page.said[:] = page.evaluate("refused"), said
+        return [way for way in WAYS if way not in found] + page.evaluate("window.seen ? ['a script'] : []")
 
     return find
 

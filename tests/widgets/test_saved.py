@@ -11,10 +11,12 @@ import torch
 from torch import nn
 
 import lab
+from lab.errors import ArgumentError, LabError
 from lab.probes import total_variation
 from lab.widgets.drawing import draw
 from lab.widgets.grokking import GrokkingExplorer
 from lab.widgets.model import ModelExplorer
+from lab.widgets.spline import SplineExplorer
 from lab.widgets.training import TrainingExplorer
 from tests.widgets.node import needs_node, node
 
@@ -70,6 +72,34 @@ def test_a_model_is_saved_with_all_its_views():
     assert options == ["total variation", "slice", "landscape", *(f"inputs of activations: {n}" for n in ("1", "3"))]
     assert options[state["frame"]] == "slice"
     assert all("figure" in frame[0] and frame[1]["html"] for frame in state["frames"])
+
+
+@pytest.mark.parametrize(
+    ("given", "name", "error", "said"),
+    [
+        ("gelu", "phi.html", ArgumentError, r"path='phi.html': a module's name ends in .mjs or .js"),
+        ("gelu", "phi", ArgumentError, "a module's name ends in"),
+        ("gelu", "file/phi.mjs", LabError, "cannot write .*; name another file"),
+        ("memorize", "phi.mjs", LabError, "a TrainingExplorer shows nothing without a kernel: nothing is trained yet"),
+        ("ab mod 27", "phi.mjs", LabError, "GrokkingExplorer shows nothing without a kernel.*; press Train"),
+    ],
+)
+def test_a_module_that_cannot_be_is_refused_in_a_line(tmp_path, given, name, error, said):
+    (tmp_path / "file").touch()
+    with pytest.raises(error, match=said) as raised:
+        lab.explore(given, **({} if given == "gelu" else {"scale": "smoke"})).module(tmp_path / name)
+    assert "\n" not in str(raised.value) and len(list(tmp_path.iterdir())) == 1
+
+
+def test_a_module_is_one_file_that_imports_nothing(tmp_path):
+    name = "</script><script>1</script>"
+    path = lab.explore(lab.Spline([0.0, 1.0, 0.0]), state={}).module(tmp_path / "new" / "phi.mjs")
+    text = path.read_text(encoding="utf-8")
+    assert text.count("export default") == 1 and not re.search(
+        r"^import |from \"|https?://(?!www.w3.org)|@import|url\(\"", text, re.M
+    )
+    explorer = SplineExplorer({name: lab.Spline([0.0, 1.0, 0.0])})
+    assert "</script" not in explorer.content().module() and len(re.findall("</script", explorer.page())) == 2
 
 
 PACKED = """import { unpacked, histogram } from "./plot.js";

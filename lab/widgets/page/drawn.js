@@ -16,7 +16,7 @@ export function render({ model, el }) {
       const place = node("div", { class: "lab-wide" }, box);
       if (html !== undefined) place.innerHTML = html;
       else {
-        const one = plot(place, document.title);
+        const one = plot(place, model.get("heading"));
         one.draw(figure);
         made.push(one);
       }

@@ -16,7 +16,8 @@ const SLIDERS = {
 
 export function render({ model, el }) {
   const state = { ...structuredClone(model.get("state")) };
-  const asked = Number.parseInt(location.hash.slice(1)); // page.html#3 shows the fourth function
+  const alone = el.getRootNode() === document; // and not in a page of others
+  const asked = alone ? Number.parseInt(location.hash.slice(1)) : -1; // page.html#3 shows the fourth function
   if (state.functions[asked]) Object.assign(state, { function: asked, edited: null });
   const own = () => state.functions[state.function], now = () => ({ ...own(), values: state.edited ?? own().values });
   const drawn = {}, past = [], box = node("div", { class: "lab-page" }, el);
@@ -142,7 +143,7 @@ export function render({ model, el }) {
     copy.setAttribute("color", "#222");
     save(`${fileName()}.svg`, copy.outerHTML, "image/svg+xml");
   });
-  button(rows[2], "save this page", () => {
+  if (alone) button(rows[2], "save this page", () => {
     const copy = document.documentElement.cloneNode(true), kept = { ...state };
     delete kept.before;
     copy.querySelector("#lab-state").textContent = JSON.stringify({ state: kept }).replaceAll("<", "\\u003c");

@@ -12,7 +12,8 @@ import { latest } from "./grid.js";
 import { portrait } from "./portrait.js";
 import { heights, positions, slopes } from "./spline.js";
 
-export const BLUE = "#0072B2", GREY = "#808080";
+export const BLUE = "#0072B2";
+export const GREY = "#808080";
 const COLOURS = ["#E69F00", "#009E73", "#D55E00", "#CC79A7", "#56B4E9", "#8A6FDF"];
 const colourOf = (name, number) => (name === "GELU" ? GREY : COLOURS[number % COLOURS.length]);
 

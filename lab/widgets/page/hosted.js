@@ -74,7 +74,7 @@ export function render({ model, el }) {
     made.addEventListener("click", action);
     row.append(told);
   };
-  const name = document.title.replaceAll(/[^\p{L}\p{N}]+/gu, "-");
+  const name = state.heading.replaceAll(/[^\p{L}\p{N}]+/gu, "-");
   const save = (file, content) => {
     node("a", { download: file, href: typeof content === "string" && content.startsWith("data:") ? content
       : URL.createObjectURL(new Blob([content])) }).click();
@@ -89,7 +89,7 @@ export function render({ model, el }) {
     const columns = Object.keys(state.table), rows = state.table[columns[0]].map((_, i) => columns.map((column) => state.table[column][i] ?? ""));
     save(`${name}.csv`, [columns, ...rows].map((one) => one.map(quoted).join(",")).join("\n"));
   }, "CSV");
-  button("save this page", () => {
+  if (el.getRootNode() === document) button("save this page", () => {
     const copy = document.documentElement.cloneNode(true);
     copy.querySelector("#lab-state").textContent = JSON.stringify({ state }).replaceAll("<", "\\u003c");
     copy.querySelector("#lab-root").replaceChildren();

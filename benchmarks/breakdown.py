@@ -4,11 +4,12 @@
     python benchmarks/breakdown.py --families perceptrons         # one of them
     python benchmarks/breakdown.py --write benchmarks/README.md   # and puts the table into its place there
 
-One thread; plain steps, of perceptrons, too (LAB_STEPS=plain). A step's time is CPU time of this process. Shares are of
-steps under torch.profiler, whose own times are the clock's: of each operator the fastest tenth of its calls on one
-shape counts, times the calls, so that other work on the machine says little. An operator's own time goes to optimizer,
-data or book-keeping where it is called there, else to what it computes. What no operator accounts for is Python's, the
-dispatch of operators, and the profiler's.
+One thread; plain steps, of perceptrons, too (LAB_STEPS=plain); with LAB_STEPS=kernel blocks of transformers, their
+products among them, are one column, "in C". A step's time is CPU time of this process. Shares are of steps under
+torch.profiler, whose own times are the clock's: of each operator the fastest tenth of its calls on one shape counts,
+times the calls, so that other work on the machine says little. An operator's own time goes to optimizer, data or
+book-keeping where it is called there, else to what it computes. What no operator accounts for is Python's, the dispatch
+of operators, and the profiler's.
 
 The last columns say how fast matrix products are: within the step, and alone on tensors of the same shapes, as shares
 of the rate of a large product (1024 × 1024 × 1024, measured between the two). Products alone are the roof: a step that
@@ -32,6 +33,7 @@ from torch.profiler import ProfilerActivity, profile, record_function
 from training import Family, Ours, families
 
 from lab.spec import replace
+from lab.training import blocks
 from lab.training.descent_fleet import fleet_of
 
 SECONDS = 0.5  # of steps that are profiled, roughly
@@ -56,7 +58,7 @@ KINDS = {  # beginnings of the names of operators
         "ProfilerStep",
     ),
 }
-PARTS = ("optimizer", "data", "book-keeping")
+PARTS = ("in C", "optimizer", "data", "book-keeping")
 COLUMNS = ("products", "attention, norms, softmax", "function", "element-wise, copies", *PARTS, "Python, dispatch")
 
 
@@ -118,7 +120,9 @@ def rate(shapes: Counter[tuple]) -> float:
 
 def measure(family: Family) -> dict[str, float]:
     """The row of a family: milliseconds a step, shares, rates."""
-    ours = Ours(family, "plain")  # one call a step has no parts
+    ours = Ours(family)
+    if ours.fleet.kernel is not None:  # one call a step has no parts
+        ours = Ours(family, "plain")
     ours.steps(2)
     step = spent(ours, 2)
     count = max(3, round(SECONDS / step))
@@ -126,6 +130,7 @@ def measure(family: Family) -> dict[str, float]:
     fleet = ours.fleet
     fleet.batch = labelled(fleet.batch, "data")  # type: ignore[method-assign]
     for owner, names, part in (
+        (blocks, ("_called",), "in C"),
         (fleet.optimizer, ("step", "zero_grad", "set_rates"), "optimizer"),
         (fleet, ("watch", "freeze", "note_step"), "book-keeping"),
     ):
@@ -139,9 +144,9 @@ def measure(family: Family) -> dict[str, float]:
         row[what] += len(times) * float(np.quantile(times, UNDISTURBED)) / total
     row["Python, dispatch"] += 1 - sum(row.values())
     shapes = products(events)
-    speed = sum(2.0 * often * math.prod(shape) for shape, often in shapes.items()) / (row["products"] * total)
+    speed = sum(2.0 * often * math.prod(shape) for shape, often in shapes.items()) / max(row["products"] * total, 1e-9)
     large = rate(Counter({(1, SIZE, SIZE, SIZE): 20}))
-    alone = rate(shapes)
+    alone = rate(shapes) if shapes else float("nan")
     row |= {"ms": 1e3 * step, "within": speed / large, "alone": alone / large}
     return row | {"evaluation": evaluation(family, step)}
 

@@ -7,11 +7,12 @@
 Ours is what the engine does: a fleet, with its batches made on the way, its optimizer and its book-keeping; evaluation
 is shown apart, as a share of training at the figure's own rhythm. Plain is the same model (its outputs are compared
 with ours before anything is timed), run by run, with batches ready in memory and torch's Adam; compiled is that under
-`torch.compile`, and ours is compiled once more as LAB_STEPS=compiled does it, and where one call takes a step, trained
-without it, as LAB_STEPS=plain does. All are interleaved, round by round, with a large float32 product that gives the
-machine's rate. Shown are medians over rounds: rows or tokens a second, the share of that rate which the matrix products
-of a step amount to, and how often as fast as the others ours is; seconds are those of the processor, of one thread, so
-that other work on the machine counts little. Then ours alone, by the clock, in one process and in two at the same time.
+`torch.compile`, and ours is compiled once more as LAB_STEPS=compiled does it, and where one call takes a step, or all
+blocks of a transformer (with LAB_STEPS=kernel), trained without it, as LAB_STEPS=plain does. All are interleaved, round
+by round, with a large float32 product that gives the machine's rate. Shown are medians over rounds: rows or tokens a
+second, the share of that rate which the matrix products of a step amount to, and how often as fast as the others ours
+is; seconds are those of the processor, of one thread, so that other work on the machine counts little. Then ours alone,
+by the clock, in one process and in two at the same time.
 """
 
 from __future__ import annotations
@@ -38,7 +39,7 @@ from lab.papers.transformers.settings import setting
 from lab.spec import AdamTrapezoid, ConstantRate, ModelSpec, Perceptron, RunSpec, replace
 from lab.tasks import Text
 from lab.training.descent_fleet import fleet_of
-from lab.training.fleet import Compiled, Fleet, train
+from lab.training.fleet import Compiled, Fleet, note_of, train
 
 ROUNDS, SECONDS = 7, 1.0  # rounds, and how long each contestant trains in one, roughly
 EVERY = 50  # steps between two evaluations of a language model, as figures have it
@@ -123,7 +124,7 @@ class Ours:
         self.family = family
         self.fleet: Fleet = fleet_of(family.specs, [family.parts] * len(family.specs))
         if steps != "kernel":  # as LAB_STEPS does
-            self.fleet.kernel = None
+            self.fleet.kernel, self.fleet.losses = None, self.fleet.plain_losses
         if steps == "compiled":
             self.fleet.losses = Compiled(self.fleet)
 
@@ -198,7 +199,7 @@ def measure(name: str, family: Family, rounds: int, seconds: float, compiled: bo
     """The row of a family."""
     ours = Ours(family)
     contestants: dict[str, Ours | Plain] = {"ours": ours, "plain": Plain(family, False)}
-    if ours.fleet.kernel is not None:
+    if note_of(ours.fleet):
         contestants["torch"] = Ours(family, "plain")
     if compiled:
         contestants |= {"compiled": Plain(family, True), "steps": Ours(family, "compiled")}

@@ -230,6 +230,8 @@ class HyperTransformer(Decoder):
         keep (R, layers, T, T): what scores are multiplied by, dropout; None leaves them whole.
         """
         x = self.embed(inputs)
+        if self.stack is not None:
+            return self.head(self.norm(self.stack(x, self.positions, keep)))
         for i, block in enumerate(self.blocks):
             last = i == len(self.blocks) - 1
             x = block(x, self.positions if last else None, None if keep is None else keep[:, i])

@@ -266,6 +266,7 @@ class Decoder(nn.Module):
 
     embedding: Embedding | Linear
     blocks: Any  # a ModuleList
+    stack: Any = None  # takes the blocks' place in a training step (`lab.training.blocks`)
 
     @property
     def runs(self) -> int:
@@ -278,6 +279,8 @@ class Decoder(nn.Module):
     def stream(self, inputs: Tensor) -> Tensor:
         """The residual stream behind the last block: inputs as of `embed` → (R, B, T, C)."""
         x = self.embed(inputs)
+        if self.stack is not None:
+            return self.stack(x)
         for block in self.blocks:
             x = block(x)
         return x

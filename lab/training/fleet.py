@@ -28,7 +28,7 @@ from lab.probes.reading import evaluating
 from lab.resolve import resolve
 from lab.spec import UNCHANGED, Knots, KnotTable, ModuleSpec, Resolved, RunSpec, key
 from lab.store import Store
-from lab.training import constant_rate, perceptron, rows, sequences, streams, text  # noqa: F401  tasks, recipes
+from lab.training import blocks, constant_rate, perceptron, rows, sequences, streams, text  # noqa: F401  tasks, recipes
 from lab.training.optimizers import of_runs, trainable
 
 CHOICES = ("kernel", "plain", "compiled")
@@ -80,17 +80,29 @@ class Fleet:
     @cached_property
     def losses(self) -> Callable[[Batch], Tensor]:
         """The losses (R,) of a batch, ready for backward()."""
-        return Compiled(self) if chosen_steps() == "compiled" else lambda batch: batch.loss(batch.outputs(self.model))
+        asked = chosen_steps() if os.environ.get("LAB_STEPS") else "plain"  # blocks have bits of their own: on request
+        if asked == "kernel" and not self.blocks_lack:
+            return blocks.Losses(self.model)
+        return Compiled(self) if asked == "compiled" else self.plain_losses
+
+    def plain_losses(self, batch: Batch) -> Tensor:
+        """`losses` by torch's operators, one by one."""
+        return batch.loss(batch.outputs(self.model))
+
+    @cached_property
+    def blocks_lack(self) -> str:
+        """Why the kernel of transformers does not take this model's blocks; empty where it does."""
+        return blocks.refusal(self.model, sizes(self.specs[0].task, self.specs[0].task_seed))
 
     @cached_property
     def kernel(self) -> perceptron.Kernel | None:
-        """Takes whole steps in one call, where there is one for this fleet; where it was asked for, a line says why
-        not."""
+        """Takes whole steps in one call, where it can; where it was asked for and cannot, a line says why."""
         if chosen_steps() != "kernel":
             return None
         batch = self.batch(self.step)
         if why := perceptron.refusal(self.model, self.optimizer, batch):
-            if os.environ.get("LAB_STEPS"):
+            why = self.blocks_lack if hasattr(self.model, "stack") else why
+            if os.environ.get("LAB_STEPS") and why:
                 print(f"steps are not taken by the kernel ({why}); plain ones take their place", file=sys.stderr)
             return None
         return perceptron.Kernel(cast(Any, self.model), self.optimizer, cast(Any, batch))
@@ -337,6 +349,8 @@ def note_of(fleet: Fleet) -> str:
     """The suffix of the kernel's name in the notes of the runs."""
     if fleet.kernel is not None:
         return ", one call a step"
+    if isinstance(fleet.losses, blocks.Losses):
+        return ", blocks in one call"
     return ", compiled steps" if isinstance(fleet.losses, Compiled) and fleet.losses.is_compiled else ""
 
 

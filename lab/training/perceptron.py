@@ -36,7 +36,7 @@ TYPES = {torch.float32: "float32", torch.float64: "float64"}
 ALONE = 2**26  # multiplications a step below which waking another thread costs more than it saves
 
 
-class _Function(ctypes.Structure):
+class Function(ctypes.Structure):
     _fields_ = [(name, ctypes.c_int64) for name in ("kind", "knots", "stride")]
     _fields_ += [("low", ctypes.c_double), ("inverse", ctypes.c_double), ("values", ctypes.c_void_p)]
 
@@ -79,7 +79,7 @@ def refusal(model: nn.Module, optimizer: object, batch: object) -> str:
         return "it has weights in float32 or float64 on the CPU"
     if type(optimizer) not in (Adam, RunAdamW, RunDescent):
         return f"it does not have {type(optimizer).__name__}"
-    names = [_name(model.function(layer)) for layer in range(len(model.layers) - 1)]
+    names = [name_of(model.function(layer)) for layer in range(len(model.layers) - 1)]
     if missing := sorted({name for name in names if name not in FUNCTIONS}):
         return f"it does not have {', '.join(missing)}"
     if cpu_kernel() is not native:
@@ -87,11 +87,20 @@ def refusal(model: nn.Module, optimizer: object, batch: object) -> str:
     return _loaded()[1]
 
 
-def _name(phi: nn.Module) -> str:
+def name_of(phi: nn.Module) -> str:
     """Of a function, as `FUNCTIONS` has it."""
     row = row_of(phi)
     name = type(phi).__name__ if row is None else ALIKE.get(row.name, row.name)
     return "spline" if type(phi) is Spline else name
+
+
+def function_of(phi: nn.Module, dtype: torch.dtype) -> tuple[Function, Tensor | None]:
+    """A function as C takes it, and the knots that it points to."""
+    if not isinstance(phi, Spline):
+        return Function(FUNCTIONS.index(name_of(phi))), None
+    values, knots = phi.values.detach().to(dtype).contiguous(), phi.values.shape[-1]
+    stride = knots if values.dim() > 1 else 0
+    return Function(0, knots, stride, phi.low, (knots - 1) / (phi.high - phi.low), values.data_ptr()), values
 
 
 class Kernel:
@@ -106,8 +115,8 @@ class Kernel:
             [model.layers[0].weight.shape[1], *(layer.weight.shape[2] for layer in model.layers)]
         )
         self.work = model.runs * int((self.widths[1:] * self.widths[:-1]).sum())  # multiplications a row
-        self.knots: list[Tensor] = []
-        self.functions = (_Function * layers)(*(self._function(model.function(layer)) for layer in range(layers - 1)))
+        made = [function_of(model.function(layer), self.type) for layer in range(layers - 1)]
+        self.functions, self.knots = (Function * layers)(*(each for each, _ in made)), [knots for _, knots in made]
         self.prefactors = model.prefactor.flatten().double().expand(model.runs).contiguous()
         self.rates, self.shrink = torch.ones(model.runs, 1).double(), torch.ones(model.runs, 2).double()
         self.scratch: dict[int, Tensor] = {}  # by the first run of a thread
@@ -121,14 +130,6 @@ class Kernel:
         for name in ("prefactors", "rates", "shrink"):
             setattr(self.fleet, name, getattr(self, name).data_ptr())
         self.moments = MOMENTS[rule]
-
-    def _function(self, phi: nn.Module) -> _Function:
-        if not isinstance(phi, Spline):
-            return _Function(FUNCTIONS.index(_name(phi)))
-        self.knots.append(phi.values.detach().to(self.type).contiguous())
-        values, knots = self.knots[-1], phi.values.shape[-1]
-        stride = knots if values.dim() > 1 else 0
-        return _Function(0, knots, stride, phi.low, (knots - 1) / (phi.high - phi.low), values.data_ptr())
 
     @torch.no_grad()
     def __call__(self, batch: Any, alive: Tensor) -> Tensor:

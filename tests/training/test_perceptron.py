@@ -114,7 +114,7 @@ def test_functions_in_float32(phi):
     value = named(phi)(given)
     (slope,) = torch.autograd.grad(value.sum(), given)
     y, z = torch.empty_like(x), x.clone()
-    function = perceptron._Function(perceptron.FUNCTIONS.index(phi))
+    function = perceptron.Function(perceptron.FUNCTIONS.index(phi))
     activate = perceptron._loaded()[0].perceptron_activate_float32
     pointers = [ctypes.c_void_p(tensor.data_ptr()) for tensor in (z, y)]
     activate(ctypes.byref(function), ctypes.c_float(1.0), None, *pointers, ctypes.c_int64(len(x)))

@@ -1,0 +1,331 @@
+"""All blocks of transformers side by side in one call of C forward and one backward, with gradients written by hand.
+
+Autograd sees one node for all blocks (`Stack`) and, where a model reads tokens and predicts some of them, two more for
+embedding and loss. A chunk of sequences passes through all blocks while it is in the cache; attention works on as many
+sequences at once as a vector has numbers, so that nothing depends on how short they are. The kernel (`blocks.c`, built
+like the spline's) has the products and functions of perceptrons'. It takes the models in `MODELS`, for few tokens;
+`refusal` says what it lacks for others, whose steps are torch's. It rounds in its own way.
+"""
+
+import ctypes
+import functools
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, cast
+
+import torch
+from torch import Tensor, nn
+from torch.autograd.function import once_differentiable
+
+from lab.kinds import Batch, Sizes
+from lab.models import hyper, transformer
+from lab.models.layers import FeedForward
+from lab.nonlinearity import native
+from lab.nonlinearity.op import cpu_kernel
+from lab.training import perceptron, sequences
+from lab.training.optimizers import of_runs
+from lab.training.perceptron import FUNCTIONS, TYPES, Function, function_of
+
+SOURCES = tuple(Path(__file__).with_name(name) for name in ("blocks.c", "blocks.h", "attention.h", "tokens.h"))
+MODELS: tuple[type, ...] = (transformer.Transformer, transformer.VectorTransformer)
+MODELS += (hyper.HyperTransformer, hyper.TokenHyperTransformer)
+WEIGHTINGS = ("softmax", "none", "rms_head", "kernel")  # as the kernel counts them
+LONGEST = 64  # tokens up to which attention in C is faster than torch's
+ALONE = 2**17  # numbers of a residual stream below which waking another thread costs more than it saves
+POINTER, WHOLE, REAL = ctypes.c_void_p, ctypes.c_int64, ctypes.c_double
+SIGNATURES: dict[str, list[Any]] = {
+    "embed": [POINTER] * 4 + [WHOLE] * 6,
+    "embed_backward": [POINTER] * 4 + [WHOLE] * 6,
+    "head": [POINTER, WHOLE] + [POINTER] * 6 + [WHOLE] * 4,
+    "room": [POINTER],
+    "forward": [POINTER] * 4 + [WHOLE] * 2,
+    "backward": [POINTER] * 4 + [WHOLE] * 2,
+}
+
+
+class _Layer(ctypes.Structure):
+    _fields_ = [(name, POINTER) for name in ("weight", "bias", "of_weight", "of_bias")]
+    _fields_ += [(name, WHOLE) for name in ("inputs", "outputs", "down")]
+
+
+class _Block(ctypes.Structure):
+    _fields_ = [("maps", _Layer * 3), *((name, _Layer) for name in ("out", "up", "lower", "first", "middle", "last"))]
+    _fields_ += [("canon", _Layer * 4), ("epsilon", REAL), ("phi", Function)]
+    _fields_ += [(name, WHOLE) for name in ("heads", "width", "queries", "keys", "weighting", "pair", "buckets", "own")]
+    _fields_ += [("scale", REAL), ("least", REAL), ("value", Function), ("kernel", Function)]
+    _fields_ += [(name, POINTER) for name in ("rows", "seen", "bucket", "relative", "of_relative", "keep")]
+    _fields_ += [("kept", WHOLE)]
+
+
+class _Stack(ctypes.Structure):
+    _fields_ = [("batch", WHOLE), ("blocks", WHOLE), ("block", POINTER)]
+
+
+@functools.lru_cache(maxsize=1)
+def _loaded() -> tuple[ctypes.CDLL | None, str]:
+    functions = {f"blocks_{name}_{word}": types for name, types in SIGNATURES.items() for word in TYPES.values()}
+    try:
+        kernel = native.loaded("blocks", SOURCES + perceptron.SOURCES, functions)
+    except native.BuildError as error:
+        return None, str(error)
+    for word in TYPES.values():
+        getattr(kernel, f"blocks_room_{word}").restype = WHOLE
+    return kernel, ""
+
+
+def _called(name: str, dtype: torch.dtype, *given: Any) -> int:
+    """What a function in C gives."""
+    pointers = (each.data_ptr() if isinstance(each, Tensor) else each for each in given)
+    return getattr(_loaded()[0], f"blocks_{name}_{TYPES[dtype]}")(*pointers)
+
+
+def refusal(model: nn.Module, sizes: Sizes) -> str:
+    """What the kernel lacks for a model and examples of these sizes, in words; empty where it takes them."""
+    if type(model) not in MODELS:
+        return "it has transformers without gates, and those of the hypernetwork paper without rotary positions"
+    blocks: list[Any] = list(cast(Any, model).blocks)
+    attention = blocks[0].attention
+    hyper_experts = isinstance(blocks[0], hyper.Block) and not isinstance(blocks[0].mlp, FeedForward)
+    if getattr(blocks[0], "gated", False) or hyper_experts or getattr(attention, "network", "") == "deep":
+        return "it has neither gated layers, nor experts, nor value networks with two hidden layers"
+    if getattr(attention, "weighting", "softmax") != "softmax":
+        return f"it does not have attention by {attention.weighting!r}"
+    if (sizes.trained or sizes.length) > LONGEST:
+        return f"it has attention to {LONGEST} tokens at most"
+    weights = [parameter for parameter in model.parameters() if parameter.requires_grad]
+    if any(weight.dtype not in TYPES or not weight.is_cpu or not weight.is_contiguous() for weight in weights):
+        return "it has weights in float32 or float64 on the CPU"
+    functions = [phi for phi in (_phi(blocks[0]), attention.phi) if phi is not None]
+    if missing := [type(phi).__name__ for phi in functions if perceptron.name_of(phi) not in FUNCTIONS]:
+        return f"it does not have {missing[0]}"
+    if any(parameter.requires_grad for phi in functions for parameter in phi.parameters()):
+        return "its functions do not learn"
+    if cpu_kernel() is not native:
+        return "another kernel is asked for, or there is no compiler"
+    return _loaded()[1]
+
+
+def _phi(block: Any) -> nn.Module:
+    return block.phi if isinstance(block, transformer.Block) else block.mlp.phi
+
+
+class Losses:
+    """The losses (R,) of a batch, ready for backward(), of a model without a `refusal`."""
+
+    def __init__(self, model: Any):
+        self.model, self.stack, self.is_of_tokens = model, Stack(model), type(model) is transformer.Transformer
+
+    def __call__(self, batch: Batch) -> Tensor:
+        model = self.model
+        if self.is_of_tokens and type(batch) is sequences.Batch:
+            places = None if model.position is None else model.position.weight
+            x = self.stack(cast(Tensor, _Embed.apply(batch.tokens, model.embedding.weight, places)))
+            tied = model.unembedding is None
+            return cast(Tensor, _Head.apply(x, (model.embedding if tied else model.unembedding).weight, tied, batch))
+        model.stack = self.stack  # in this pass alone: probes differentiate a model's own operations
+        try:
+            return batch.loss(batch.outputs(model))
+        finally:
+            model.stack = None
+
+
+class Stack:
+    """All blocks of a model: what the residual stream receives (R, B, T, C) → what it gives."""
+
+    def __init__(self, model: Any):
+        self.weights = [weight for weight in model.blocks.parameters() if weight.requires_grad]
+        self.runs, self.dtype, self.owners = model.runs, self.weights[0].dtype, list(model.blocks)
+        self.blocks = (_Block * len(self.owners))()
+        self.c = _Stack(0, len(self.owners), ctypes.addressof(self.blocks))
+        self.used: list[Any] = []  # tensors that C points to
+        # gradients of one step; those of the step before are overwritten
+        self.grads = torch.empty(sum(weight.numel() for weight in self.weights), dtype=self.dtype)
+        places = zip(torch._C._nn.unflatten_dense_tensors(self.grads, self.weights), self.weights, strict=True)
+        self.of = {weight: grad.data_ptr() for grad, weight in places}
+        for c, owner in zip(self.blocks, self.owners, strict=True):
+            self._describe(c, owner)
+        self.places: dict[Any, tuple[Tensor, Tensor, Tensor]] = {}
+        self.free: list[Tensor] = []  # rooms
+        self.asked: Any = None
+
+    def _describe(self, c: _Block, owner: Any) -> None:
+        """Fill in what stays the same."""
+        attention, is_post = owner.attention, isinstance(owner, transformer.Block)
+        mlp = owner if is_post else owner.mlp
+        maps = [attention.qkv] * 3 if is_post else [attention.query, attention.key, attention.value]
+        channels = attention.out.weight.shape[1]
+        for part, (layer, each) in enumerate(zip(c.maps, maps, strict=True)):
+            self._add(layer, each.weight, each.bias, channels, part * channels if is_post else 0)
+        norms = [(c.middle, owner.norm1), (c.last, owner.norm2)]
+        norms = norms if is_post else [(c.first, owner.norm1), (c.middle, owner.norm2)]
+        for layer, each in ((c.out, attention.out), (c.up, mlp.up), (c.lower, mlp.down), *norms):
+            self._add(layer, each.weight, each.bias)
+        if is_post and owner.canon:
+            before, inside, hidden = owner.canon
+            for layer, each in zip(c.canon, (before, attention.canon, inside, hidden), strict=True):
+                self._add(layer, each.weight, None, channels if each is attention.canon else None)
+        is_kernel = is_post and attention.phi is not None
+        weighting = "kernel" if is_kernel else "softmax" if is_post else attention.normalization
+        c.weighting, c.pair = WEIGHTINGS.index(weighting), getattr(attention, "network", "head") == "pair"
+        c.heads, c.width, c.epsilon = attention.heads, channels // attention.heads, owner.norm1.epsilon
+        c.scale, c.least = c.width**-0.5, {"kernel": transformer.EPSILON, "rms_head": hyper.EPSILON}.get(weighting, 0.0)
+        identity = nn.Identity()
+        functions = mlp.phi, identity if is_post else attention.phi, attention.phi if is_kernel else identity
+        made = [function_of(phi, self.dtype) for phi in functions]
+        (c.phi, c.value, c.kernel), relative = (function for function, _ in made), None
+        if not is_post:
+            relative, c.own, c.of_relative = attention.relative, 1, self.of[attention.relative]
+        elif attention.slopes is not None:
+            bias = -attention.slopes.double()[:, None] * torch.arange(attention.length)
+            relative = (bias.exp() if is_kernel else bias).to(self.dtype)
+        if relative is not None:
+            c.relative, c.buckets = relative.data_ptr(), relative.shape[-1]
+        self.used += [knots for _, knots in made] + [relative]
+
+    def _add(
+        self, layer: _Layer, weight: Tensor, bias: Tensor | None, outputs: int | None = None, before: int = 0
+    ) -> None:
+        layer.down = weight.shape[-1]
+        layer.inputs, layer.outputs = weight.shape[1] if weight.dim() == 3 else 1, outputs or layer.down
+        before *= weight.element_size()
+        layer.weight, layer.of_weight = weight.data_ptr() + before, self.of[weight] + before
+        if bias is not None:
+            layer.bias, layer.of_bias = bias.data_ptr() + before, self.of[bias] + before
+
+    def __call__(self, x: Tensor, rows: list[int] | None = None, keep: Tensor | None = None) -> Tensor:
+        """rows: tokens that are wanted from the last block, all unless given. keep: as of `HyperTransformer`."""
+        return cast(Tensor, _Pass.apply(self, rows, keep, x, *self.weights))
+
+    def prepare(self, shape: torch.Size, rows: list[int] | None, keep: Tensor | None) -> list[Tensor]:
+        """Fill in what belongs to inputs of a shape; tensors that are needed as long."""
+        parts: list[Tensor] = []
+        if keep is None and self.asked == (shape, rows):
+            return parts
+        self.asked = (shape, rows) if keep is None else None
+        tokens, self.c.batch = shape[2], shape[1]
+        for number, c in enumerate(self.blocks):
+            last = rows if number == len(self.blocks) - 1 else None
+            chosen, visible, bucket = self._places(tokens, last)
+            c.keys, c.queries = tokens, len(visible)
+            c.rows, c.seen, c.bucket = (
+                None if last is None else chosen.data_ptr(),
+                visible.data_ptr(),
+                bucket.data_ptr(),
+            )
+            c.keep = None
+            if keep is not None:
+                part = keep[:, number, chosen].to(self.dtype).contiguous()
+                c.keep, c.kept = part.data_ptr(), part[0].numel()
+                parts.append(part)
+        return parts
+
+    def forward(self, x: Tensor, rows: list[int] | None, keep: Tensor | None) -> tuple[Tensor, "Room"]:
+        parts = self.prepare(x.shape, rows, keep)  # noqa: F841  C reads them
+        room = Room(self.free, self.runs * self._call("room"), self.dtype)
+        y = x.new_empty(*x.shape[:2], self.blocks[-1].queries, x.shape[3])
+        self._call("forward", x, y, room.tensor)
+        return y, room
+
+    def backward(self, grad: Tensor, room: Tensor, asked: tuple) -> tuple[Tensor, Sequence[Tensor]]:
+        parts = self.prepare(*asked)  # noqa: F841  C reads them
+        self.grads.zero_()
+        of_x = grad.new_empty(asked[0])
+        self._call("backward", grad, of_x, room)
+        return of_x, torch._C._nn.unflatten_dense_tensors(self.grads, self.weights)
+
+    def _call(self, name: str, *given: Tensor) -> int:
+        if not given:
+            return _called(name, self.dtype, ctypes.byref(self.c))
+        failed: list[int] = []
+
+        def work(first: int, end: int) -> None:
+            failed.append(_called(name, self.dtype, ctypes.byref(self.c), *given, first, end))
+
+        native.share(work, self.runs, worthwhile=self.runs * given[0][0].numel() >= ALONE)
+        if any(failed):
+            raise MemoryError("no memory for a chunk of sequences")
+        return 0
+
+    def _places(self, tokens: int, rows: list[int] | None) -> tuple[Tensor, Tensor, Tensor]:
+        """Which tokens ask, how many each of them sees, and the bucket of each pair."""
+        name = (tokens, None if rows is None else tuple(rows))
+        if name not in self.places:
+            attention, index = self.owners[0].attention, torch.arange(tokens)
+            is_post = isinstance(self.owners[0], transformer.Block)
+            bucket = (index[:, None] - index).clamp(min=0) if is_post else attention.buckets[:tokens, :tokens]
+            visible = index + 1 if is_post or attention.hidden is not None else torch.full_like(index, tokens)
+            chosen = index if rows is None else torch.tensor(rows)
+            self.places[name] = chosen, visible[chosen], bucket[chosen].contiguous()
+        return self.places[name]
+
+
+class Room:
+    """Memory for what gradients need, given back for the next step when nobody needs it any more: new memory costs as
+    much as a tenth of a step."""
+
+    def __init__(self, free: list[Tensor], numbers: int, dtype: torch.dtype):
+        used = free.pop() if free else torch.empty(0, dtype=dtype)
+        self.free, self.tensor = free, used if len(used) >= numbers else torch.empty(numbers, dtype=dtype)
+
+    def __del__(self) -> None:
+        self.free[:] = [self.tensor]
+
+
+class _Pass(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, stack: Stack, rows: Any, keep: Any, x: Tensor, *weights: Tensor) -> Tensor:
+        ctx.stack, ctx.asked = stack, (x.shape, rows, keep)
+        y, ctx.room = stack.forward(x.contiguous(), rows, keep)
+        return y
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, grad: Tensor) -> Any:
+        of_x, grads = ctx.stack.backward(grad.contiguous(), ctx.room.tensor, ctx.asked)
+        return None, None, None, of_x, *grads
+
+
+class _Embed(torch.autograd.Function):
+    """Tokens (R, B, T) → (R, B, T, C)."""
+
+    @staticmethod
+    def forward(ctx: Any, tokens: Tensor, table: Tensor, places: Tensor | None) -> Tensor:
+        ctx.tokens, ctx.weights = tokens.contiguous(), (table, places)
+        x = table.new_empty(*tokens.shape, table.shape[2])
+        _embed("embed", ctx.tokens, table, places, x)
+        return x
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, grad: Tensor) -> Any:
+        grads = [None if weight is None else torch.zeros_like(weight) for weight in ctx.weights]
+        _embed("embed_backward", ctx.tokens, grads[0], grads[1], grad.contiguous())
+        return None, *grads
+
+
+def _embed(name: str, tokens: Tensor, table: Tensor | None, places: Tensor | None, x: Tensor) -> None:
+    known, longest = (0 if weight is None else weight.shape[1] for weight in (table, places))
+    _called(name, x.dtype, table, places, tokens, x, *x.shape, known, longest)
+
+
+class _Head(torch.autograd.Function):
+    """The losses (R,) of a batch, from what the blocks give; gradients are computed with them."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Tensor, weight: Tensor, tied: bool, batch: sequences.Batch) -> Tensor:
+        ctx.grads = torch.zeros_like(x), torch.zeros_like(weight)
+        inputs, outputs = weight.shape[1:] if not tied else weight.shape[:0:-1]
+        layer = _Layer(weight.data_ptr(), None, ctx.grads[1].data_ptr(), None, inputs, outputs, outputs)
+        given = x, batch.positions.contiguous(), batch.targets.contiguous(), batch.weights.to(x.dtype).contiguous()
+        losses = x.new_empty(len(x))
+        sizes = *x.shape[:3], batch.targets.shape[2]
+        if _called("head", x.dtype, ctypes.byref(layer), tied, *given, losses, ctx.grads[0], *sizes):
+            raise MemoryError("no memory for logits")
+        return losses
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, grad: Tensor) -> Any:
+        if bool((grad == 1).all()):
+            return *ctx.grads, None, None
+        return *(of_runs(grad, each) * each for each in ctx.grads), None, None

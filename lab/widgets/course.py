@@ -30,6 +30,8 @@ class StepSlider(widgets.SelectionSlider):
         options = [(f"{step:,}", step) for step in sorted({int(step) for step in steps})] or [("0", 0)]
         super().__init__(description="step", options=options, value=options[-1][1], style=LABEL)
         self.play = widgets.Play(max=len(options) - 1, interval=BEAT, layout={"width": "auto"})
+        self.play.value = self.index  # what is linked begins with it
+        widgets.link((self, "index"), (self.play, "value"))
         widgets.jslink((self.play, "value"), (self, "index"))
         if len(options) < 2:
             self.layout.display = self.play.layout.display = "none"
@@ -37,8 +39,8 @@ class StepSlider(widgets.SelectionSlider):
     def widen(self, steps: Iterable[int]) -> None:
         """Go over these steps, too, which another training has."""
         shown = sorted({*self.steps, *steps})
-        self.options, self.value = [(f"{step:,}", step) for step in shown], shown[-1]
         self.play.max = len(shown) - 1
+        self.options, self.value = [(f"{step:,}", step) for step in shown], shown[-1]
 
     @property
     def steps(self) -> list[int]:

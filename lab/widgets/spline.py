@@ -78,7 +78,8 @@ class SplineExplorer(Explorer):
         self.slope = toggle("slope", "show the slope, too")
         self.random = toggle("random network")
         self.random.tooltip = "what networks with random weights compute with this function, and how complex that is"
-        self.others = widgets.SelectMultiple(description="compare with", options=[*PLAIN, *names], rows=4, style=LABEL)
+        plain = [name for name in PLAIN if name not in names]  # unless a function has that name
+        self.others = widgets.SelectMultiple(description="compare with", options=[*plain, *names], rows=4, style=LABEL)
         self.others.tooltip = "hold Ctrl to choose several"
         self.others.value = tuple(compared)
         self._courses = {name: _as_many(course, len(courses or {})) for name, course in (courses or {}).items()}
@@ -90,14 +91,14 @@ class SplineExplorer(Explorer):
         # as far as any may be looked at
         reach = WIDEST * float(np.abs([one.x[[0, -1]] for one in self._profiles.values()]).max())
         x = np.linspace(-reach, reach, POINTS)
-        plain = {GELU: gelu(x), RELU: x.clip(0)}
-        shown = [described(name, Profile(x, y, np.diff(y) / np.diff(x), False)) for name, y in plain.items()]
+        curves = {GELU: gelu(x), RELU: x.clip(0)}
+        shown = [described(n, Profile(x, curves[n], np.diff(curves[n]) / np.diff(x), False)) for n in plain]
         shown += [described(*one) for one in self._profiles.items()]
         way = {
             name: {"steps": list(course), "values": digits([f.values.tolist() for f in course.values()])}
             for name, course in self._courses.items()
         }
-        self.view = FunctionView(functions=shown, first=len(PLAIN), steps=self.step.steps, course=way)
+        self.view = FunctionView(functions=shown, first=len(plain), steps=self.step.steps, course=way)
         self._draw()
         self._to_support()
         self.view.follow(function=self.function, compared=self.others, zoom=self.zoom, slope=self.slope, step=self.step)

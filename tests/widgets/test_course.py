@@ -58,6 +58,7 @@ def test_a_search_is_shown_as_it_was_after_each_step(search):
     explorer = lab.explore(search)
     name = explorer.function.value
     assert explorer.step.steps == search.checkpoints.tolist() and explorer.step.value == search.checkpoints[-1]
+    assert explorer.step.play.value == explorer.step.index, "the page begins with what the button has"
     for step in search.checkpoints.tolist():
         explorer.step.value = step
         assert torch.equal(explorer.spline.values, search.at(step)["mlp"].values)
@@ -69,6 +70,10 @@ def test_functions_by_name_stand_over_each_other_with_one_slider(search):
     explorer = lab.explore({"GELU": "gelu", "learned": search, "zoo": "transformers/memorize"})
     assert explorer.function.value == "learned" and explorer.others.value == ("GELU", "zoo")
     assert list(explorer.view.course) == ["learned"], "the others have none"
+    assert explorer.others.options.count("GELU") == 1
+    shown = explorer.view.data()
+    assert [shown["functions"][place]["name"] for place in shown["compared"]] == ["GELU", "zoo"]
+    assert shown["functions"][shown["first"] + shown["function"]]["name"] == "learned"
 
 
 def test_a_function_that_learns_with_its_weights_has_a_slider(own_store):

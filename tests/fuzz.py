@@ -258,7 +258,14 @@ class Campaign:
                 self.finish("atheris")
             self.try_one(data)
 
-        options = ["-rss_limit_mb=0", "-timeout=0", f"-max_len={LARGEST}", "-print_final_stats=0", "-verbosity=0"]
+        options = [
+            "-rss_limit_mb=0",
+            "-timeout=1000000",
+            f"-artifact_prefix={self.out}/",
+            f"-max_len={LARGEST}",
+            "-print_final_stats=0",
+            "-verbosity=0",
+        ]
         atheris.Setup([sys.argv[0], *options, "-handle_segv=0", str(corpus)], one, custom_mutator=change)
         atheris.Fuzz()
 

@@ -1,5 +1,7 @@
 """Effects with intervals: laws, scipy's own numbers, and how often an interval holds the truth."""
 
+from dataclasses import replace
+from functools import partial
 from math import exp, isnan, log, sqrt
 
 import numpy as np
@@ -270,3 +272,121 @@ def test_the_order_of_runs_does_not_matter(groups):
     one = compare(groups, {"": ("a", "b")})[""]
     other = compare({name: values[::-1] for name, values in groups.items()}, {"": ("a", "b")})[""]
     assert ends(one) == pytest.approx(ends(other))
+
+
+def test_variances_are_alike_as_bartletts_test_says():
+    rng, said = np.random.default_rng(0), []
+    for sizes in [(4, 5), (3, 7, 4), (9, 2), (6, 6, 6, 3)] * 40:
+        groups = [rng.normal(0, rng.uniform(0.3, 3), size) for size in sizes]
+        said.append(estimates.is_alike([*groups, np.ones(1)]))
+        assert said[-1] == (stats.bartlett(*groups).pvalue >= estimates.UNEQUAL)
+    assert 20 < sum(said) < 140
+    flat = np.ones(3)
+    assert estimates.is_alike([flat, np.ones(1)]) and estimates.is_alike([flat, flat]) and estimates.is_alike([])
+    assert not estimates.is_alike([flat, np.arange(3.0)])
+
+
+def test_a_pooled_spread_is_that_of_deviations_from_their_means():
+    groups = [np.array([1.0, 3.0]), np.array([5.0]), np.array([0.0, 0.0, 6.0]), np.zeros(0)]
+    assert estimates.pooled(groups) == (pytest.approx(sqrt((2 + 24) / 3)), 3)
+    spread, df = estimates.pooled([np.ones(1)])
+    assert isnan(spread) and df == 0
+
+
+def test_what_rounding_leaves_is_no_difference():
+    assert np.ptp(estimates.finite([0.0, 4e-10])) == 0 < np.ptp(estimates.finite([0.0, 6e-10]))
+    same, near = exact(0.5, 3, "seeds"), mean([0.5, 0.5 + 1e-6])
+    assert isnan(ends(estimates.unless_equal(same))[0]) and ends(estimates.unless_equal(near)) == ends(near)
+    assert isnan(ends(estimates.unless_equal(mean([0.25, 0.25, 0.25])))[0])
+    sizes = [1e-30, 1e-7, 1.0, 1e5, 1e30]
+    assert all(1 <= estimates.power([size]) * size < 1e6 or estimates.power([size]) == 1 for size in sizes)
+    assert estimates.power([]) == estimates.power([0.0]) == estimates.power([np.inf, 2.0]) == 1
+
+
+def test_a_mean_over_one_split_has_the_variance_of_its_rows_too():
+    seeds, rows = [0.6, 0.7, 0.65, 0.75], 200
+    parts = np.array([np.var(seeds, ddof=1) / 4, 0.675 * 0.325 / rows])
+    df = parts.sum() ** 2 / (parts**2 / [3, rows - 1]).sum()
+    found = estimates.mean_on_sample([*seeds, np.nan], rows)
+    assert ends(found) == pytest.approx(list(stats.t.interval(0.95, df, 0.675, sqrt(parts.sum()))))
+    assert (found.n, found.covers) == (4, "seeds and the rows of the test split")
+    assert estimates.mean_on_sample([], rows).n == 0 and isnan(ends(estimates.mean_on_sample([0.5], rows))[0])
+    assert isnan(ends(estimates.mean_on_sample([1.0, 1.0], rows))[0]), "nothing varies, and nothing is known"
+
+
+def test_a_ratio_of_means_has_fiellers_interval():
+    """Its ends are the ratios r of which a - r b has an interval that just touches 0."""
+    ratio, rng = partial(estimates.ratio_of_means, over="units"), np.random.default_rng(3)
+    a, b = rng.normal(2, 0.5, 9), rng.normal(4, 0.5, 9)
+    found = ratio([*a, np.nan], [*b, 1.0])
+    assert found.effect == pytest.approx(a.mean() / b.mean()) and found.n == 9
+    low, high = found.interval(0.9)
+    assert low < found.effect < high
+    for end in (low, high):
+        touching = stats.ttest_1samp(a - end * b, 0).confidence_interval(0.9)
+        assert min(map(abs, touching)) == pytest.approx(0, abs=1e-9)
+    assert ends(ratio(a, b - b.mean())) == [-np.inf, np.inf]
+    assert ratio([np.nan], [1.0]).n == 0 and isnan(ends(ratio([1.0], [2.0]))[0])
+    assert isnan(ratio([1.0, 2.0], [0.0, 0.0]).effect)
+    assert ends(ratio(2 * b, b)) == pytest.approx([2, 2], abs=1e-6)
+
+
+def test_the_unit_is_the_search_where_there_are_several():
+    one, two = nested([[1.0, 2.0, 4.0]]), nested([[1.0, 2.0], [3.0], [np.nan]])
+    assert (one.over, one.n, one.covers) == ("seeds", 3, "seeds, of one search")
+    assert (two.over, two.n, two.covers) == ("searches", 2, "searches and seeds")
+    assert ends(two) == pytest.approx(ends(mean([1.5, 3.0])))
+    against = nested([[1.0, 2.0], [3.0, 4.0]], [0.0, 1.0])
+    assert against.over == "searches" and against.n == 2 and against.effect == 2
+    assert nested([[np.nan]]).n == 0 and nested([[np.nan]]).over == "searches"
+
+
+@pytest.mark.parametrize("hole", [True, False])
+def test_noise_is_taken_off_a_matrix_where_cells_can_tell_it(hole):
+    matrix = np.array([[1.0, 2.0], [4.0, 7.0]])
+    if hole:
+        matrix[1, 1] = np.nan
+    rows, columns, middle = np.nanmean(matrix, 1), np.nanmean(matrix, 0), np.nanmean(matrix)
+    parts = np.var(rows, ddof=1) / 2, np.var(columns, ddof=1) / 2
+    noise = 0 if hole else ((matrix - rows[:, None] - columns + middle) ** 2).sum() / 4  # 1 degree of freedom, 4 cells
+    known = stats.t.interval(0.95, 1, middle, sqrt(max(sum(parts) - noise, *parts)))
+    assert ends(crossed(matrix, "tasks", "both")) == pytest.approx(list(known))
+
+
+def test_a_difference_of_estimates_has_zous_interval():
+    first, second = (
+        correlation(range(8), [0, 2, 1, 3, 5, 4, 7, 6], "units"),
+        correlation(range(8), [5, 3, 7, 1, 6, 2, 8, 4], "units"),
+    )
+    (a, b), (c, d), gap = first.interval(0.9), second.interval(0.9), first.effect - second.effect
+    low, high = apart(first, second).interval(0.9)
+    assert low == pytest.approx(gap - np.hypot(first.effect - a, d - second.effect))
+    assert high == pytest.approx(gap + np.hypot(b - first.effect, second.effect - c))
+    assert apart(first, replace(second, n=5)).n == 5
+
+
+def test_three_units_have_a_correlation_and_two_have_none():
+    assert correlation([1, 2, 3], [2, 1, 3], "units").effect == pytest.approx(0.5)
+    assert isnan(correlation([1, 2], [1, 2], "units").effect) and isnan(
+        ends(correlation([1, 2, 3], [2, 1, 3], "units"))[0]
+    )
+    for sign in (1, -1):
+        low, high = ends(correlation(range(9), [sign * x for x in range(9)], "units"))
+        assert -1 <= low <= high <= 1 and high - low < 1e-9 and sign * low > 0.99
+
+
+def test_ranks_have_the_variance_of_bonett_and_wright():
+    x, y = list(range(12)), [1, 0, 3, 2, 6, 4, 5, 9, 7, 8, 11, 10]
+    found, plain = rank_correlation(x, y, "units"), correlation(x, y, "units")
+    r = stats.spearmanr(x, y).statistic
+    for estimate, more in ((found, 1 + r**2 / 2), (plain, 1)):
+        half = stats.norm.ppf(0.975) * sqrt(more / 9)
+        assert ends(estimate) == pytest.approx([np.tanh(np.arctanh(r) - half), np.tanh(np.arctanh(r) + half)])
+
+
+def test_an_interval_says_over_how_many_groups_its_variance_is_pooled():
+    groups = {key: [0.0, 1.0, 2.0 + number] for number, key in enumerate("abc")}
+    (two,), (three, _) = (
+        compare(groups, pairs).values() for pairs in ({"": ("a", "b")}, {"": ("a", "b"), "c": ("a", "c")})
+    )
+    assert two.covers == "seeds" and three.covers == "seeds, by a variance pooled over 3 groups"

@@ -6,6 +6,7 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 from torch.autograd import forward_ad, gradcheck, gradgradcheck
+from torch.utils._python_dispatch import TorchDispatchMode
 
 from lab.errors import ArgumentError, LabError, LabWarning
 from lab.nonlinearity import formula, jit, native, op
@@ -364,3 +365,68 @@ def test_forward_mode_gives_the_slope(make, learnable):
     (wanted,) = torch.autograd.grad(phi(x).sum(), x)
     torch.testing.assert_close(y, phi(x))
     torch.testing.assert_close(slope, wanted)
+
+
+def test_a_kernel_has_a_name_on_each_kind_of_device(monkeypatch):
+    for name, module in KERNELS.items():
+        if module is formula or module.why_not() is None:
+            monkeypatch.setenv("LAB_KERNEL", name)
+            assert op.kernel_name("cpu") == name
+            assert (op.kernel_name("cuda") == "torch") == (name == "torch" or op.why_not_triton() is not None)
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    monkeypatch.setenv("LAB_KERNEL", "torch")
+    assert op.describe().endswith("; on CUDA torch formula: LAB_KERNEL=torch")
+    monkeypatch.delenv("LAB_KERNEL")
+    monkeypatch.setattr(op, "why_not_triton", lambda: None)
+    assert op.describe().endswith("; on CUDA Triton") and op.kernel_name("cuda") == "triton"
+    monkeypatch.setattr(op, "why_not_triton", lambda: "triton is not installed")
+    assert (
+        op.describe().endswith("; on CUDA torch formula: triton is not installed") and op.kernel_name("cuda") == "torch"
+    )
+
+
+class Other(torch.Tensor):
+    """A tensor of a type of its own."""
+
+
+class Watching(TorchDispatchMode):
+    def __init__(self):
+        super().__init__()
+        self.names = []
+
+    def __torch_dispatch__(self, function, types, args=(), kwargs=None):
+        self.names.append(str(function))
+        return function(*args, **(kwargs or {}))
+
+
+def test_what_watches_operators_sees_the_splines(kernel):
+    """A short cut past torch's dispatcher is taken where nobody looks alone."""
+    x, values = draw(3).requires_grad_(), draw(9, seed=1).requires_grad_()
+    plain = op.spline(x, values, LOW, HIGH)
+    with Watching() as mode:
+        op.spline(x, values, LOW, HIGH).sum().backward()
+    assert mode.names.count("lab.spline.default") == mode.names.count("lab.spline_backward.default") == 1
+    for parts in ((x.detach().as_subclass(Other), values.detach()), (x.detach(), values.detach().as_subclass(Other))):
+        assert not op.is_plain(parts)
+        torch.testing.assert_close(op.spline(*parts, LOW, HIGH).as_subclass(torch.Tensor), plain.detach())
+    assert op.is_plain((x, values, torch.nn.Parameter(values.detach())))
+
+
+class Stops(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        return x.clone()
+
+    @staticmethod
+    def backward(ctx, grad):
+        return None
+
+
+def test_where_no_gradient_comes_none_goes(kernel):
+    x, values = draw(3).requires_grad_(), draw(9, seed=1).requires_grad_()
+    Stops.apply(op.spline(x, values, LOW, HIGH)).sum().backward()
+    assert x.grad is None and values.grad is None
+    empty = torch.empty(0, requires_grad=True)
+    (slope,) = torch.autograd.grad(op.spline(empty, values, LOW, HIGH).sum(), empty, create_graph=True)
+    (mixed,) = torch.autograd.grad(slope.sum(), values)
+    assert slope.shape == (0,) and torch.equal(mixed, torch.zeros_like(values))

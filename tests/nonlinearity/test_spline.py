@@ -264,3 +264,8 @@ def test_changes_that_leave_no_function_are_refused():
     for message, change in refused.items():
         with pytest.raises(ArgumentError, match=message):
             change()
+
+
+def test_a_file_that_is_not_there_is_said_in_words(tmp_path):
+    with pytest.raises(LabError, match=r"none\.json is not a saved spline \(No such file or directory\)"):
+        Spline.load(tmp_path / "none.json")

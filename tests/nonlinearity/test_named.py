@@ -16,6 +16,7 @@ from lab.nonlinearity.families.bsplines import HIGH, INTERVALS, LOW
 from lab.nonlinearity.families.bsplines import BSpline as Cubic
 from lab.nonlinearity.families.rational import DENOMINATOR, NUMERATOR
 from lab.nonlinearity.functions import TABLE, name_of, named, row_of, scalars
+from tests.training import own
 
 
 def fraction(x, numerator, denominator):
@@ -194,6 +195,9 @@ class MyOwn(Learnable):
         assert lab.swap(model, torch.nn.GELU, "myown") == ["1"] and model[1].scale.requires_grad
         runs = lab.train("addmod", mlp="myown", seeds=2, scale="smoke", progress=False)
         assert runs[0].spec.model.mlp == "myown" and runs.accuracy.shape[0] == 2
+        functions = {"GELU": None, "myown": "myown"}
+        found = lab.compare(own.signs(), own.mlp, torch.nn.GELU, functions, seeds=2, steps=2, progress=False)
+        assert np.isfinite(found.difference("myown", "GELU").mean) and "`myown`" in table.markdown()
         with pytest.raises(ArgumentError, match="'gelu' is GELU; give MyOwn another name"):
             table.named_function("gelu", "", "")(TABLE["myown"].make)
     finally:

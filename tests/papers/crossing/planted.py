@@ -3,7 +3,9 @@
 import numpy as np
 import pandas as pd
 
-NAMES = [f"crossing/{name}" for name in ("compatibility", "multitask", "hyla_phi", "league", "connectivity")]
+NAMES = [
+    f"crossing/{name}" for name in ("compatibility", "multitask", "hyla_phi", "league", "connectivity", "grokking")
+]
 RNG = 7
 MODELS = ("transformer", "perceptron", "HYLA", "language model")
 
@@ -84,7 +86,31 @@ def connectivity(right):
     return pd.DataFrame(rows).assign(diverged=False)
 
 
+def grokking(right):
+    """To the steps of AdamW with ReLU: Muon half, Grokfast a fortieth, ⊥Grad a quarter, a learned function a quarter,
+    StableMax as many without decay; or more of all, and never."""
+    rng, rows = np.random.default_rng(RNG), []
+    times = {"AdamW": 1, "Muon": 1 / 2, "Grokfast": 1 / 40, "⊥Grad": 1 / 4}
+    times = times if right else {"AdamW": 1, "Muon": 1.5, "Grokfast": 2, "⊥Grad": 2}
+    for task in ("a+b mod 27", "ab mod 27"):
+        for function, share in (("ReLU", 1.0), ("learned", 0.25 if right else 2.0)):
+            for loss in ("softmax", "StableMax"):
+                alone = {"no decay": 1 if right and loss == "StableMax" else np.nan} if function == "ReLU" else {}
+                for optimizer, factor in (times | alone).items():
+                    for rate, level in ((0.01, 0.2), (0.03, 0.8), (0.1, 0.1)):
+                        best, tuning = rate == 0.03, range(1000, 1002)
+                        for split, seeds in (("test", range(12 if best else 0)), ("val", tuning)):
+                            for seed in seeds:
+                                step = 8_000 * share * factor * np.exp(0.05 * rng.normal())
+                                ms = 1.2 if optimizer == "Muon" else 1.0
+                                cell = (task, function, loss, optimizer, rate, split, seed)
+                                rows.append((*cell, level + 0.01 * rng.normal(), step, 40_000, ms, False))
+    names = ["task", "function", "loss", "optimizer", "rate", "split", "seed", "accuracy", "step", "last", "ms"]
+    return pd.DataFrame(rows, columns=[*names, "diverged"])
+
+
 PLANTED = {
+    "crossing/grokking": grokking,
     "crossing/connectivity": connectivity,
     "crossing/league": league,
     "crossing/compatibility": compatibility,

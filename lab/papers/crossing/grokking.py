@@ -1,0 +1,388 @@
+"""Which optimizer ends grokking soonest? AdamW, Muon, Grokfast and ⊥Grad, with softmax and StableMax, with ReLU and a
+learned function, each at the best of a few rates.
+
+Published answers disagree, and are from one rate, or from single curves. Models and test split are those of Figure 11
+of the simplicity paper, whose own runs follow the squared error by plain descent; with softmax and ReLU, AdamW
+memorizes within 20 steps and generalizes some hundred later, if its weights decay.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from lab.estimates import proportion
+from lab.nonlinearity.part import as_part
+from lab.nonlinearity.spline import Spline
+from lab.papers.claims import Claim, Verdict, absent, all_of, any_of
+from lab.papers.entry import SILENT, Entry, Field, Origin, Planned
+from lab.papers.simplicity.settings import LEARNED, LEVEL, METHODS, RELU, TORCH_SIZE, of_operations
+from lab.papers.tables import Labelled, alive, best_rates, per_run, ratio_of_steps, steps_to
+from lab.places import ZOO
+from lab.plots import go
+from lab.plots.caption import set_reading
+from lab.plots.panels import grid, log_axis, place, points
+from lab.plots.style import BLUE, ORANGE, SIZE
+from lab.resolve import resolve
+from lab.run import Run
+from lab.scale import SCALES, check_scale
+from lab.spec import ConstantRate, Part, Perceptron, RunSpec, replace
+from lab.tasks import Operation
+from lab.training.descent_fleet import fleet_of
+from lab.training.live import one_thread
+
+ADAMW, ADAM, MUON, GROKFAST, PERP = "AdamW", "no decay", "Muon", "Grokfast", "⊥Grad"
+# What a ConstantRate calls it; its decay, of a few the best on val (addition modulo 27, ReLU, softmax), and ⊥Grad has
+# none, as in its paper; the rates that are tried.
+OPTIMIZERS = {
+    ADAMW: ("adam", 3.0, (0.01, 0.03, 0.1)),
+    ADAM: ("adam", 0.0, (0.01, 0.03, 0.1)),
+    MUON: ("muon", 0.5, (0.03, 0.1, 0.3)),
+    GROKFAST: ("grokfast", 3.0, (0.01, 0.03, 0.1)),
+    PERP: ("perpgrad", 0.0, (0.01, 0.03, 0.1)),
+}
+LOSSES = {"softmax": "cross_entropy", "StableMax": "stablemax"}
+FORMS = ("a+b", "ab")
+MODULI = {"smoke": (27,), "laptop": (27,)} | dict.fromkeys(("overnight", "paper"), (27, 97))
+SEEDS = {"smoke": 2, "laptop": 12, "overnight": 12, "paper": 12}
+FIRST_TUNING, TUNING = 1_000, {"smoke": 1, "laptop": 2, "overnight": 2, "paper": 2}  # seeds that no figure reports
+STEPS = {RELU: 800, LEARNED: 250}  # a longer way is told of as "never"
+LONGER = 4  # times as many of modulus 27 at larger scales: multiplication takes them
+FUNCTION = ZOO / "simplicity/addition-27.json"  # learned for addition modulo 27; here for all operations
+HELD = 0.1  # of what is not the test split: it decides on rates, and stays out of training
+# The best rates on val, of which alone a dozen seeds are trained; of other tasks all are.
+TUNED = {  # in the order of OPTIMIZERS
+    ("a+b mod 27", RELU, "softmax"): (0.03, 0.01, 0.3, 0.1, 0.03),
+    ("a+b mod 27", RELU, "StableMax"): (0.1, 0.1, 0.3, 0.1, 0.1),
+    ("a+b mod 27", LEARNED, "softmax"): (0.03, 0.0, 0.03, 0.03, 0.03),
+    ("a+b mod 27", LEARNED, "StableMax"): (0.03, 0.0, 0.03, 0.01, 0.03),
+    ("ab mod 27", RELU, "softmax"): (0.03, 0.1, 0.1, 0.1, 0.03),
+    ("ab mod 27", RELU, "StableMax"): (0.03, 0.1, 0.3, 0.1, 0.03),
+    ("ab mod 27", LEARNED, "softmax"): (0.1, 0.0, 0.03, 0.1, 0.03),
+    ("ab mod 27", LEARNED, "StableMax"): (0.03, 0.0, 0.03, 0.1, 0.03),
+}
+TEST, VAL = "test", "val"
+CELL = ["task", "function", "loss", "optimizer"]
+ROUNDS, PER_ROUND = {"smoke": 1, "laptop": 11}, 4  # of timing: steps of every cell in turn
+MANY, FEW = 25.0, 10.0  # times, from which on something is "up to fifty times" faster, and below which it is not
+
+
+def tasks(scale: str) -> list[Operation]:
+    """The operations of a scale, with softmax's loss.
+
+    >>> [task.name for task in tasks("overnight")]
+    ['a+b mod 27', 'ab mod 27', 'a+b mod 97', 'ab mod 97']
+    """
+    moduli = MODULI[check_scale(scale, SCALES)]
+    return [Operation(form, m, held_out=HELD, loss_name="cross_entropy") for m in moduli for form in FORMS]
+
+
+def run_of(scale: str, labels: dict[str, Any], task: Operation, seed: int) -> RunSpec:
+    """The run of a cell (function, loss, optimizer), at a rate and on a split: `labels` name all of them."""
+    optimizer, decay, _ = OPTIMIZERS[labels["optimizer"]]
+    longer = LONGER if scale in ("overnight", "paper") and task.modulus == 27 else 1
+    steps, every, width = (8, 4, 8) if scale == "smoke" else (longer * STEPS[labels["function"]], 5, 256)
+    batch = 1024 if scale == "overnight" and task.modulus > 27 else None  # of all 6,774 rows; it is six times cheaper
+    recipe = ConstantRate(steps, labels["rate"], batch, optimizer, average=1, keep="last", every=every, decay=decay)
+    phi: Part = as_part(Spline.load(FUNCTION)) if labels["function"] == LEARNED else "relu"
+    model = Perceptron(width=width, phi=phi, scale=TORCH_SIZE)
+    return RunSpec(replace(task, loss_name=LOSSES[labels["loss"]]), model, recipe, seed, (labels["split"],))
+
+
+def plan(scale: str, seeds: int) -> list[Planned]:
+    """Every cell at each rate on `val`, and at the best (of a task that was not tuned: at each) on `test`. AdamW
+    without decay, which StableMax is said to make up for, has ReLU alone."""
+    runs: list[Planned] = []
+    for task in tasks(scale):
+        for function in METHODS:
+            for loss in LOSSES:
+                best = dict(zip(OPTIMIZERS, TUNED.get((task.name, function, loss), ()), strict=False))
+                for optimizer, (_, _, rates) in OPTIMIZERS.items():
+                    if function == LEARNED and optimizer == ADAM:
+                        continue
+                    for rate in rates[:1] if scale == "smoke" else rates:
+                        cell = {"task": task.name, "function": function, "loss": loss, "optimizer": optimizer}
+                        counts = [(VAL, FIRST_TUNING, TUNING[scale])]
+                        if scale == "smoke" or best.get(optimizer, rate) == rate:
+                            counts.insert(0, (TEST, 0, seeds))
+                        for split, first, count in counts:
+                            labels = cell | {"rate": rate, "split": split}
+                            runs += [(labels, run_of(scale, labels, task, first + n)) for n in range(count)]
+    return runs
+
+
+def measure(runs: Labelled) -> pd.DataFrame:
+    """One row a run: task, function, loss, optimizer, rate, split ("val" decides on the rate), seed, accuracy (0 to 1,
+    mean over training), step (the first with `LEVEL`, on straight lines between evaluations; NaN: none), last (step),
+    ms (of a core, for a step of one run), diverged."""
+
+    def of_run(run: Run) -> dict:
+        curve = pd.DataFrame({"seed": 0, "step": run.steps, "accuracy": run.accuracy, "diverged": run.diverged})
+        step = steps_to(curve, LEVEL).replace(np.inf, np.nan).iloc[0]
+        return {"accuracy": float(run.accuracy.mean()), "step": float(step), "last": int(run.steps[-1])}
+
+    times = seconds_a_step(runs)
+    table = per_run(runs, of_run).round({"accuracy": 4, "step": 1})
+    ms = [round(1000 * times[tuple(labels[name] for name in CELL)], 3) for labels, _ in runs]
+    return table.assign(ms=ms)[[*(name for name in table if name != "diverged"), "ms", "diverged"]]
+
+
+def seconds_a_step(runs: Labelled) -> dict[tuple, float]:
+    """By cell, seconds of one core that a step takes for each of its runs on `test`, side by side: the median of rounds
+    in which all cells have their turn. All steps are torch's: the C kernel has not all of these optimizers. It is time
+    of the processor, so that what else a machine does counts little.
+    """
+    cells: dict[tuple, list[Run]] = {}
+    for labels, run in runs:
+        cells.setdefault(tuple(labels[name] for name in CELL), []).extend([run] if labels["split"] == TEST else [])
+    fleets = {}
+    for cell, members in cells.items():
+        long = [replace(run.spec, recipe=replace(run.spec.recipe, every=run.spec.recipe.steps)) for run in members]
+        parts = [tuple(resolve(p, run.store) for p in run.spec.model.parts.values()) for run in members]
+        same = [n for n, spec in enumerate(long) if spec.recipe.rate == long[0].recipe.rate]
+        fleets[cell] = fleet_of([long[n] for n in same], [parts[n] for n in same])
+        fleets[cell].kernel = None
+    rounds = ROUNDS["smoke" if next(iter(fleets.values())).recipe.last < 50 else "laptop"]
+    times: dict[tuple, list[float]] = {cell: [] for cell in fleets}
+    with one_thread():
+        for _ in range(rounds):
+            for cell, fleet in fleets.items():
+                start = time.process_time()
+                for _ in range(PER_ROUND):
+                    fleet.advance()
+                times[cell].append((time.process_time() - start) / PER_ROUND / len(fleet.specs))
+    return {cell: float(np.median(values)) for cell, values in times.items()}
+
+
+def chosen(table: pd.DataFrame) -> pd.DataFrame:
+    """The rows on `test` at the rate of each cell; beyond: whether it is the best on `val`, and rates on both sides of
+    it were tried."""
+    val, test = table[table["split"] == VAL], table[table["split"] == TEST]
+    best, ends = best_rates(val, CELL, "accuracy"), val.groupby(CELL)["rate"].agg(["min", "max"])
+    parts = []
+    for cell, rows in test.groupby(CELL, sort=False):
+        rates = rows["rate"].unique()
+        rate = best[cell] if best.get(cell) in rates else rates[0]
+        inside = bool(ends.loc[cell, "min"] < rate < ends.loc[cell, "max"])
+        parts.append(rows[rows["rate"] == rate].assign(beyond=inside and rate == best.get(cell)))
+    return pd.concat(parts, ignore_index=True)
+
+
+def times_as_fast(table: pd.DataFrame, slow: dict, fast: dict, unit: str = "steps", **claimed) -> Iterator[Verdict]:
+    """For each cell that has what `slow` names, how many times sooner its twin with what `fast` names gets to `LEVEL`;
+    in steps, or in seconds, which are steps times what a step takes. Of runs that never do, see `ratio_of_steps`."""
+    rows = chosen(table)
+    kinds = {cell: one.set_index("seed") for cell, one in rows.groupby(CELL, sort=False)}
+    for cell, one in kinds.items():
+        named = dict(zip(CELL, cell, strict=True))
+        twin = kinds.get(tuple((named | fast).values()))
+        if any(named[name] != value for name, value in slow.items()) or twin is None:
+            continue
+        last = float(max(one["last"].max(), twin["last"].max()))
+        before, after = (alive(each)["step"].fillna(np.inf) for each in (one, twin))
+        case = ", ".join(value for name, value in named.items() if name not in slow)
+        verdict = ratio_of_steps(before, after, last, LEVEL, case=case, **claimed)
+        if named["function"] == RELU and "function" not in fast:  # nothing was searched for
+            verdict = replace(verdict, estimate=replace(verdict.estimate, covers="seeds"))
+        if unit == "seconds" and not verdict.reason:
+            cost = one["ms"].iloc[0] / twin["ms"].iloc[0]
+            verdict = replace(verdict, estimate=verdict.estimate.scaled(cost))
+        yield verdict
+
+
+def _reached(verdicts: Iterator[Verdict]) -> list[Verdict]:
+    """Those of cells where most runs of either kind get there; all, where none does."""
+    every = list(verdicts)
+    return [verdict for verdict in every if not verdict.reason] or every
+
+
+def _sooner(optimizer: str, unit: str = "steps", function: str = RELU) -> Callable[[pd.DataFrame], Verdict]:
+    """Of a claim that an optimizer is faster than AdamW wherever either of them gets there."""
+
+    def of(table: pd.DataFrame) -> Verdict:
+        rows = table[table["function"] == function]
+        return all_of(_reached(times_as_fast(rows, {"optimizer": ADAMW}, {"optimizer": optimizer}, unit, above=1.0)))
+
+    return of
+
+
+def _fifty(table: pd.DataFrame) -> Verdict:
+    pair = {"optimizer": ADAMW}, {"optimizer": GROKFAST}
+    return any_of(_reached(times_as_fast(table, *pair, above=MANY, refuted_below=FEW)))
+
+
+def _without_decay(table: pd.DataFrame) -> Verdict:
+    """How many of the runs with StableMax and no decay generalize, on the operation where most do."""
+    rows = chosen(table)
+    rows = alive(rows[(rows["optimizer"] == ADAM) & (rows["loss"] == "StableMax")])
+    reached = {str(task): one["step"].notna() for task, one in rows.groupby("task", sort=False)}
+    shares = {task: proportion(int(one.sum()), len(one), "seeds").scaled(100) for task, one in reached.items()}
+    cases = [Verdict(share, above=50.0, unit="%", case=task) for task, share in shares.items()]
+    return any_of(cases) if cases else absent("no such run is here")
+
+
+def _function(table: pd.DataFrame) -> Verdict:
+    return all_of(_reached(times_as_fast(table, {"function": RELU}, {"function": LEARNED}, above=1.0)))
+
+
+def _claim(name: str, says: str, measure: Any, of: str = "") -> Claim:
+    """of: what is published."""
+    decides = "scale overnight, which has more steps, and modulus 97"
+    return Claim(name, says, measure, decides=f"{decides}; {of}" if of else decides, hours=2.5)
+
+
+MUON_SAYS = "published are 103 epochs for 153 (p = 6e-8), and by others that it is not clearly so"
+CLAIMS = (  # "wherever": on the operations and with the losses where most runs of either kind get there
+    _claim(
+        "muon-steps",
+        "With ReLU, Muon needs fewer steps than AdamW, wherever either gets there",
+        _sooner(MUON),
+        MUON_SAYS,
+    ),
+    _claim(
+        "muon-seconds",
+        "With ReLU, Muon needs less time than AdamW, wherever either gets there",
+        _sooner(MUON, "seconds"),
+    ),
+    _claim(
+        "muon-learned",
+        "With a learned function, Muon needs fewer steps than AdamW, too",
+        _sooner(MUON, "steps", LEARNED),
+    ),
+    _claim(
+        "grokfast", "With ReLU, Grokfast needs fewer steps than AdamW, wherever either gets there", _sooner(GROKFAST)
+    ),
+    _claim(
+        "grokfast-fifty",
+        "Grokfast is up to 50 times faster than AdamW (25 in a setting where either gets there)",
+        _fifty,
+        "published is 50, of single curves",
+    ),
+    _claim("perpgrad", "With ReLU, ⊥Grad without decay needs fewer steps than AdamW with it", _sooner(PERP)),
+    _claim(
+        "stablemax",
+        "With StableMax most runs generalize without weight decay, on one operation at least",
+        _without_decay,
+        "published runs are longer",
+    ),
+    _claim("function", "A learned function needs fewer steps than ReLU, wherever either gets there", _function),
+)
+
+
+def summary(table: pd.DataFrame) -> str:
+    rows, words = chosen(table), []
+    for (task, function), part in rows.groupby(["task", "function"], sort=False):
+        each = []
+        for (loss, optimizer), one in part.groupby(["loss", "optimizer"], sort=False):
+            if one["step"].notna().mean() > 0.5:
+                step = float(np.exp(np.log(one["step"].fillna(one["last"])).mean()))
+                seconds = step * one["ms"].iloc[0] / 1000
+                each.append((step, f"{optimizer} with {loss} {step:,.0f} steps ({seconds:.2f} s)"))
+        words.append(f"{task}, {function}: {min(each)[1] if each else 'hardly a run'}")
+    return f"Soonest at 95 % on test: {'; '.join(words)}."
+
+
+def numbers(table: pd.DataFrame) -> str:
+    """How many runs of each cell get there, where not all do, and which rates are at an end of those tried."""
+    rows = chosen(table)
+    few, ends = [], []
+    for cell, one in rows.groupby(CELL, sort=False):
+        name, share = ", ".join(cell), one["step"].notna()
+        few += [f"{name} {share.sum()} of {len(one)}"] if not share.all() else []
+        ends += [f"{name} {one['rate'].iloc[0]:g}"] if not one["beyond"].all() else []
+    said = [f"Runs that get there, where not all do: {'; '.join(few)}."] if few else []
+    said += [f"The rate is at an end of those tried, and a better one may lie beyond: {'; '.join(ends)}."] * bool(ends)
+    return " ".join(said)
+
+
+def plot(table: pd.DataFrame) -> go.Figure:
+    """One row of panels a task and function: steps and seconds to 95 %, by optimizer and loss.
+
+    table: task, function, loss, optimizer, rate, split, seed, accuracy, step, last, ms, diverged.
+    """
+    rows = chosen(table)
+    kinds = list(rows.groupby(["task", "function"], sort=False))
+    titles = [f"{task}, {function}{tail}" for (task, function), _ in kinds for tail in ("", ": seconds")]
+    figure = grid(titles, 2, height=118, gap=62, top=84, left=78, horizontal=20)
+    for number, (_, part) in enumerate(kinds):
+        for column in (0, 1):
+            at = place(2 * number + column, 2)
+            part = part.assign(unit=part["ms"] / 1000 if column else 1.0)
+            for sign, (loss, ink) in zip((-1, 1), zip(LOSSES, (BLUE, ORANGE), strict=True), strict=True):
+                mine = part[part["loss"] == loss]
+                y = mine["optimizer"].map(list(OPTIMIZERS).index) + 0.17 * sign
+                x, end = mine["step"] * mine["unit"], (mine["last"] * mine["unit"]).groupby(y).max()
+                look: dict[str, Any] = {"legendgroup": loss, "hovertemplate": "%{x:.3g}"}
+                points(figure, x, y, ink, at, 5, name=loss, showlegend=not number + column, **look)
+                look |= {"hovertemplate": "geometric mean %{x:.3g}", "showlegend": False}
+                means = np.exp(np.log(x).groupby(y).mean())[x.notna().groupby(y).all()]
+                points(figure, means, means.index, ink, at, 10, "line-ns-open", **look)
+                never = x.isna().groupby(y).sum().loc[lambda runs: runs > 0]
+                look |= {"hovertemplate": "not by the last step: %{text}", "text": [f"{n}×" for n in never]}
+                look |= {"mode": "markers+text", "textposition": "middle right", "textfont_size": SIZE - 3}
+                points(figure, end[never.index], never.index, ink, at, 7, "x-thin-open", **look)
+            reach = part[["step", "last"]].mul(part["unit"], axis=0)
+            axis = log_axis(pd.Series(reach.to_numpy().ravel()).dropna())
+            figure.update_xaxes(**axis, row=at[0], col=at[1])
+            figure.update_xaxes(range=(axis["range"][0], axis["range"][1] + 0.12), row=at[0], col=at[1])
+    names = list(OPTIMIZERS)
+    figure.update_yaxes(range=(len(names) - 0.5, -0.5), tickvals=list(range(len(names))), ticks="")
+    figure.update_yaxes(showticklabels=False, col=2)
+    figure.update_yaxes(showticklabels=True, ticktext=names, col=1)
+    figure.update_xaxes(title_text="first step with 95 % on test (log scale)", row=len(kinds), col=1)
+    figure.update_xaxes(title_text="seconds of a core until then (log scale)", row=len(kinds), col=2)
+    set_reading(
+        figure,
+        "Points: one run a seed. Bars: geometric means, where all get there. Crosses at the last step: so many runs"
+        " never get there. Seconds: steps times what one takes of a core, by torch, for a run among a dozen.",
+        "no decay: AdamW without it. ⊥Grad has none either.",
+    )
+    return figure
+
+
+def _facts(scale: str) -> Iterator[Field]:
+    for name, (_, decay, rates) in OPTIMIZERS.items():
+        yield Field(f"{name}: rates tried", list(rates), SILENT, "the lab's own; the best on val counts")
+        swept = "sweep on val, addition modulo 27 with ReLU and softmax" if decay else "none: this is what it is about"
+        yield Field(f"{name}: decay", decay, SILENT, swept)
+    for function, steps in STEPS.items():
+        more = f", of modulus 27 {LONGER} times as many" if scale in ("overnight", "paper") else ""
+        yield Field(f"{function}: steps", 8 if scale == "smoke" else steps, SILENT, f"the lab's own{more}")
+    yield Field("share of the table that is not the test split, held out for rates", HELD, SILENT, "the lab's own")
+
+
+ENTRIES = (
+    Entry(
+        "crossing/grokking",
+        "beyond Section 3.5 of the simplicity paper",
+        "Which optimizer ends grokking soonest?",
+        "Steps and seconds until 95 % of the test rows are right, by optimizer, loss and non-linearity, each at the"
+        " best of the rates tried",
+        "the simplicity paper has one optimizer; others say that Muon and Grokfast end grokking sooner, or not clearly,"
+        " and that StableMax and ⊥Grad do without decay",
+        tasks=tuple(task.name for task in tasks("paper")),
+        plan=plan,
+        measure=measure,
+        plot=plot,
+        summary=summary,
+        numbers=numbers,
+        claims=CLAIMS,
+        seeds=SEEDS,
+        origin=Origin(
+            of_operations(tasks).data,
+            _facts,
+            (
+                "the gradient is followed with Adam's defaults, and Grokfast's and Muon's are those of their papers",
+                "Muon has both matrices of these models: the first reads one-hot rows, the last gives classes",
+                "the learned function is the zoo's, searched for on addition modulo 27 with the squared error",
+                "decays: of .1 to 10 the best on val for ReLU and softmax on addition modulo 27, one for an optimizer",
+            ),
+        ),
+        minutes={"smoke": 0.5, "laptop": 10, "overnight": 160, "paper": 150},
+        place=("fig", "", 6, ""),
+    ),
+)

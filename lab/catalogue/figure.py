@@ -17,6 +17,7 @@ from lab.catalogue.results import PACKED, contents, digests, sealed
 from lab.errors import ArgumentError, LabError, check_choice, check_flag, check_path
 from lab.files import abandoned, exclusive, keep, put, temporary
 from lab.papers.entry import Entry
+from lab.places import PACKAGE
 from lab.plots import go
 from lab.plots.caption import captioned, counted, reading, true_minus
 
@@ -25,6 +26,7 @@ FILES = tuple("figure.html figure.json figure.png figure.svg figure.pdf table.cs
 FILES += tuple(f"{name}{PACKED}" for name in FILES if name.endswith((".csv", ".json")))
 WIDTH = 800  # px of images; text has its natural size there
 FORMATS, WIDTHS = ("png", "svg", "pdf"), ("page", "column")
+WALK = [PACKAGE / "widgets" / "page" / name for name in ("walk.js", "walk_plotly.js")]  # keys go from point to point
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -175,7 +177,7 @@ class Figure:
         plot = drawn.to_html(full_html=False, include_plotlyjs=True, default_height=height, config=CONFIG)
         words = {"title": f"{self.name}, {self.scale} scale", "caption": self._caption_page()}
         page = templates("lab", "plots").get_template("figure.html")
-        return with_policy(page.render(words, plot=plot, narrowest=NARROWEST, theme=THEME))
+        return with_policy(page.render(words, plot=plot, narrowest=NARROWEST, theme=THEME, walk=walk()))
 
     def _caption_page(self) -> str:
         """The caption as HTML; how the figure was made is folded."""
@@ -189,6 +191,13 @@ class Figure:
 
         display(self.plot)
         display(HTML(f'<div style="max-width: 50rem">{self._caption_page()}</div>'))
+
+
+def walk() -> str:
+    """The script of a page with plots: arrow keys go from point to point, and each is said."""
+    return "\n".join(path.read_text(encoding="utf-8") for path in WALK).replace(
+        'import { walks } from "./walk.js";\n', ""
+    )
 
 
 def _place(new: Path, folder: Path) -> None:

@@ -75,7 +75,7 @@ def test_a_fuzzy_function_is_built(opened):
 def test_latent_codes(opened, redraws):
     lab = opened("hypernetwork/latent_codes.ipynb")
     (bars,) = lab.explored(1)
-    codes, map_ = lab.page.locator(".lab-latent"), lab.page.locator(".lab-latent svg[role=application]")
+    codes, map_ = lab.page.locator(".lab-latent"), lab.page.locator(".lab-map svg[role=application]")
     map_.scroll_into_view_if_needed()
     colour, layer, computing = lab.dropdown("colour by"), lab.dropdown("layer"), lab.text("computing")
 

@@ -31,7 +31,7 @@ def test_landscapes_and_slices(open_notebook, redraws):
     assert lab.errors() == []
     expect(lab.page.locator(".lab-slices")).to_have_count(2)
     slices, models = (lab.page.locator(".lab-slices").nth(number) for number in range(2))
-    land = lab.page.get_by_role("application")
+    land = lab.page.get_by_role("application").first
     left = land.locator("svg").first
     left.scroll_into_view_if_needed()
 

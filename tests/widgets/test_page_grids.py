@@ -113,6 +113,28 @@ def test_points_are_chosen_and_counted_as_in_python():
     np.testing.assert_allclose(answer["course"], np.nanmean(runs, axis=0), atol=1e-6)
 
 
+WALKS = """
+import { step } from "./walk.js";
+const keys = ["ArrowLeft", "ArrowRight", "ArrowUp", "ArrowDown", "PageUp", "PageDown", "Home", "End", "a"];
+console.log(JSON.stringify(cases.map((places) => places.map((_, at) => keys.map((key) => step(places, at, key))))));
+"""
+
+
+def test_curves_are_walked_along_and_every_point_is_reached():
+    rng = np.random.default_rng(2)
+    places = [{"group": group, "x": x} for group in range(4) for x in np.sort(rng.uniform(0, 100, 3 + 9 * group))]
+    (steps,) = node(WALKS, [places])
+    firsts, x = [0, 3, 15, 36, 66], np.array([place["x"] for place in places])
+    for at, (left, right, up, down, back, on, home, end, other) in enumerate(steps):
+        group = places[at]["group"]
+        first, last = firsts[group], firsts[group + 1] - 1
+        assert (left, right, home, end, other) == (max(first, at - 1), min(last, at + 1), first, last, None)
+        assert (back, on) == (max(first, at - 10), min(last, at + 10))
+        for to, beside in ((up, group - 1), (down, group + 1)):
+            inside = np.arange(firsts[beside], firsts[beside + 1]) if 0 <= beside < 4 else np.array([at])
+            assert to == inside[np.abs(x[inside] - x[at]).argmin()]
+
+
 SLICES = """
 import { networkOf, plane } from "./slices.js";
 console.log(JSON.stringify(cases.map(({ network, point, across, up, size, low, high, output }) =>

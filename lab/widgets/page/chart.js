@@ -1,6 +1,10 @@
 // Panels of lines and bars above one x axis, as SVG, drawn anew in a few milliseconds. It takes its colours for text
 // and grid from the page, so it is light on a dark page; its legend is text above it, which wraps.
 
+import { walks } from "./walk.js";
+
+export const BLUE = "#0072B2";
+export const GREY = "#808080";
 const LEFT = 58, RIGHT = 12, TOP = 8, BOTTOM = 40, GAP = 14; // pixels
 
 let made = 0; // numbers the clip paths
@@ -32,11 +36,11 @@ export function ticks(low, high, most) {
 export function chart(parent, label) {
   const box = node("div", { class: "lab-chart", style: "position: relative; width: 100%" }, parent);
   const legend = node("div", { class: "lab-legend", style: "font: 12px/1.5 sans-serif; padding: 0 12px" }, box);
-  const svg = node("svg", { width: "100%", role: "img", "aria-label": label, style: "display: block; font: 11px sans-serif" }, box);
+  const svg = node("svg", { width: "100%", style: "display: block; font: 11px sans-serif" }, box);
   const readout = node("div", { class: "lab-readout", "aria-live": "off",
     style: "font: 12px/1.4 sans-serif; min-height: 1.4em; padding: 0 12px; font-variant-numeric: tabular-nums" }, box);
   const clip = `lab-chart-${++made}`;
-  let spec = null, width = 0, scales = null, hovered = null, waiting = false;
+  let spec = null, width = 0, scales = null, hovered = null, walked = null, waiting = false;
 
   function draw(next) {
     spec = next;
@@ -79,12 +83,12 @@ export function chart(parent, label) {
         parts.push(`<path class="lab-line" data-name="${escaped(line.name ?? "")}" d="${course(line, across, up)}" fill="none" stroke="${line.colour}" ` +
           `stroke-width="${line.width ?? 1.5}" stroke-linejoin="round"${line.dash ? ` stroke-dasharray="${line.dash}"` : ""}/>`);
       parts.push("</g>");
-      panel.top = top;
-      panel.bottom = bottom;
+      Object.assign(panel, { top, bottom, up });
       top = bottom + GAP;
     });
     parts.push(`<text x="${(inner[0] + inner[1]) / 2}" y="${height - 6}" text-anchor="middle" font-size="12" fill="currentColor">${escaped(spec.xTitle)}</text>`);
     if (hovered !== null) parts.push(`<path d="M${across(hovered)},${TOP}V${height - BOTTOM}" stroke="currentColor" stroke-opacity=".4"/>`);
+    if (walked) parts.push(`<circle class="lab-ring" cx="${walked.x}" cy="${walked.y}" r="7" fill="none" stroke="#D55E00" stroke-width="2"/>`);
     svg.innerHTML = parts.join("");
     const names = spec.panels.flatMap(({ lines }) => lines).filter(({ name }) => name);
     const words = names.map(({ name, colour, dash }) =>
@@ -99,6 +103,16 @@ export function chart(parent, label) {
     readout.textContent = said.length ? `x = ${short(hovered)}: ${said.join(" · ")}` : "";
   }
 
+  const places = () => (spec?.panels ?? []).flatMap(({ lines, bars, title, up }, number) =>
+    [...lines, ...(bars ? [bars] : [])].flatMap(({ x, y, name = title, dash }, line) => (dash && name === title ? [] // what goes on beyond an end
+      : Array.from(x).flatMap((at, i) => (at < spec.x[0] || at > spec.x[1] || !Number.isFinite(y[i]) ? []
+        : [{ group: `${number} ${line}`, x: scales.across(at), y: up(y[i]), said: `${name}: ${short(y[i])} at ${short(at)}` }])))));
+  walks(svg, label, places, (place) => {
+    walked = place;
+    if (spec) draw(spec);
+    readout.setAttribute("aria-live", place ? "polite" : "off");
+    readout.textContent = place?.said ?? "";
+  });
   svg.addEventListener("pointermove", (event) => {
     if (!spec) return;
     const x = scales.back(event.clientX - svg.getBoundingClientRect().x);

@@ -1,8 +1,10 @@
 // A function to be explored in a page of its own, without a kernel: look, compare, change, take the result away.
 // state: as for function.js, with `base` (what sliders act on), `changes` (what was done, in words) and `tools`.
 
-import { chart, escaped, node, short } from "./chart.js";
-import { BLUE, GREY, picture, atStep } from "./function.js";
+import { address, between, isFlag, listOf, placeOf } from "./address.js";
+import { BLUE, GREY, chart, escaped, node, short } from "./chart.js";
+import { copied } from "./copied.js";
+import { picture, atStep } from "./function.js";
 import { portrait } from "./portrait.js";
 import { stepper } from "./stepper.js";
 import { chebyshev, mirroredX, mirroredY, polynomial, slopes, smoothed, spectrum, symmetrized } from "./spline.js";
@@ -17,16 +19,22 @@ const SLIDERS = {
 export function render({ model, el }) {
   const state = { ...structuredClone(model.get("state")) };
   const alone = el.getRootNode() === document; // and not in a page of others
-  const asked = alone ? Number.parseInt(location.hash.slice(1)) : -1; // page.html#3 shows the fourth function
-  if (state.functions[asked]) Object.assign(state, { function: asked, edited: null });
+  const place = placeOf(state.functions.length), knots = ({ function: one = state.function }) => state.functions[one].values.length;
+  const kept = address(el, { function: place, compared: listOf(place), zoom: between(1e-6, 1e6), slope: isFlag, random: isFlag, step: placeOf(state.steps?.length ?? 0),
+    edited: (values, all) => listOf(Number.isFinite)(values) && place(all.function ?? state.function) && values.length === knots(all) },
+  () => ({ ...Object.fromEntries(["function", "compared", "zoom", "slope", "random", "step"].map((name) => [name, state[name]])),
+    edited: state.edited && state.edited.map((y) => Number(y.toPrecision(5))) }));
+  const { theme: _, ...given } = kept.given;
+  if ("function" in given) Object.assign(state, { edited: null, changes: [] });
+  Object.assign(state, given, given.edited && { changes: ["as the link has it"] });
   const own = () => state.functions[state.function], now = () => ({ ...own(), values: state.edited ?? own().values });
   const drawn = {}, past = [], box = node("div", { class: "lab-page" }, el);
   const rows = ["look", "change", "take"].map(() => node("div", { class: "lab-row" }, box));
-  const place = node("div", { class: "lab-wide" }, box), wave = node("div", { class: "lab-wide" }, box);
+  const stage = node("div", { class: "lab-wide" }, box), wave = node("div", { class: "lab-wide" }, box);
   const nets = node("div", { class: "lab-wide" }, box);
   rows.slice(1).forEach((row) => box.append(row));
   const told = node("p", { class: "lab-status", role: "status" }, box);
-  const main = chart(place, "the function over its inputs"), lower = chart(wave, "the spectrum of the function");
+  const main = chart(stage, "the function over its inputs"), lower = chart(wave, "the spectrum of the function");
 
   const labelled = (row, text, name, attributes) => {
     const label = node("label", {}, row);
@@ -124,13 +132,13 @@ export function render({ model, el }) {
   });
   zoom.addEventListener("input", () => { state.zoom = (reach() * zoom.value) / 120; draw(); });
   steep.addEventListener("change", () => { state.slope = steep.checked; draw(); });
-  random.addEventListener("change", () => { state.random = random.checked; weigh(); });
+  random.addEventListener("change", () => { state.random = random.checked; kept.note(); weigh(); });
 
   button(rows[2], "copy code", async () => {
     const f = now(), numbers = Array.from(f.values, (y) => Number(y.toPrecision(8)));
     const text = `import torch\n\nimport lab\n\nphi = lab.Spline(torch.tensor([${numbers.join(", ")}]), low=${f.low}, high=${f.high})\nlab.explore(phi)\n`;
-    try { await navigator.clipboard.writeText(text); told.textContent = "Copied: Python that makes this function."; }
-    catch { save("function.py", text, "text/x-python"); }
+    if (await copied(text)) told.textContent = "Copied: Python that makes this function.";
+    else save("function.py", text, "text/x-python");
   }, "Python that makes this function");
   button(rows[2], "save numbers (CSV)", () => {
     const f = now(), x = Array.from(f.values, (_, i) => f.low + (i / (f.values.length - 1)) * (f.high - f.low));
@@ -150,6 +158,7 @@ export function render({ model, el }) {
     copy.querySelector("#lab-root").replaceChildren();
     save(`${fileName()}.html`, `<!DOCTYPE html>\n${copy.outerHTML}`, "text/html");
   }, "with everything as it stands");
+  kept.buttons(rows[2]);
   const fileName = () => own().name.replaceAll(/[/ ]/g, "-");
   const save = (name, text, type) => {
     const link = node("a", { download: name, href: URL.createObjectURL(new Blob([text], { type })) });
@@ -158,6 +167,7 @@ export function render({ model, el }) {
   };
 
   function draw() {
+    kept.note();
     zoom.value = (120 * state.zoom) / reach();
     zoom.setAttribute("aria-valuetext", `plus or minus ${short(state.zoom)}`);
     main.draw(picture(state, innerWidth < 700 ? 340 : 420));

@@ -6,14 +6,12 @@
 // portrait.js. `edited`: other values in the place of the function's own, or null. steps, step: a slider over checkpoints;
 // course: {name: {steps, values}}, of functions that are shown as they were then.
 
-import { chart } from "./chart.js";
+import { BLUE, GREY, chart } from "./chart.js";
 import { drawing } from "./frames.js";
 import { latest } from "./grid.js";
 import { portrait } from "./portrait.js";
 import { heights, positions, slopes } from "./spline.js";
 
-export const BLUE = "#0072B2";
-export const GREY = "#808080";
 const COLOURS = ["#E69F00", "#009E73", "#D55E00", "#CC79A7", "#56B4E9", "#8A6FDF"];
 const colourOf = (name, number) => (name === "GELU" ? GREY : COLOURS[number % COLOURS.length]);
 

@@ -4,12 +4,14 @@
 // are: what they show takes a kernel; beside: {names, linked, state}, a second model of the same view next to the first, and
 // the traits that both share; and what the view's model holds.
 
+import { address, between, isFlag, listOf, placeOf } from "./address.js";
 import compatibility from "./compatibility.js";
 import drawn from "./drawn.js";
 import latent from "./latent.js";
 import landscape from "./landscape.js";
 import slices from "./slices.js";
 import { node, short } from "./chart.js";
+import { copied } from "./copied.js";
 import { picture } from "./picture.js";
 import { stepper } from "./stepper.js";
 
@@ -17,7 +19,13 @@ const words = { render({ model, el }) { el.innerHTML = model.get("html"); return
 const VIEWS = { compatibility, drawn, latent, landscape, slices, words };
 
 export function render({ model, el }) {
-  const state = structuredClone(model.get("state")), inputs = {};
+  const state = structuredClone(model.get("state")), inputs = {}, point = placeOf(state.points?.length ?? 0);
+  const fits = Object.fromEntries(state.controls.map(({ trait, kind, options, min, max }) =>
+    [trait, options ? placeOf(options.length) : kind === "check" ? isFlag : between(min, max)]));
+  if (state.chosen !== undefined) Object.assign(fits, { chosen: point, selected: listOf(point), a: listOf(point), b: listOf(point) });
+  const kept = address(el, fits, () => Object.fromEntries(Object.keys(fits).map((name) => [name, state[name]])));
+  for (const name of Object.keys(fits)) if (name in kept.given)
+    for (const values of [state, ...(state.beside?.linked.includes(name) ? [state.beside.state] : [])]) values[name] = kept.given[name];
   const heldBy = (values, then) => {
     const heard = {};
     return {
@@ -33,7 +41,7 @@ export function render({ model, el }) {
     };
   };
   const share = (with_, name, value) => { if (state.beside?.linked.includes(name) && with_.get(name) !== value) with_.set(name, value); };
-  const own = heldBy(state, (name, value) => { inputs[name]?.(); share(other, name, value); });
+  const own = heldBy(state, (name, value) => { inputs[name]?.(); kept.note(); share(other, name, value); });
   const other = heldBy(state.beside?.state ?? {}, (name, value) => share(own, name, value));
   const top = node("div", { class: "lab-row" }, el), place = node("div", { class: "lab-wide" }, el);
   for (const control of state.controls) {
@@ -81,8 +89,8 @@ export function render({ model, el }) {
     told.textContent = `Saved as ${file}.`;
   };
   if (state.code) button("copy code", async () => {
-    try { await navigator.clipboard.writeText(state.code); told.textContent = "Copied: Python that opens this explorer."; }
-    catch { save(`${name}.py`, state.code); }
+    if (await copied(state.code)) told.textContent = "Copied: Python that opens this explorer.";
+    else save(`${name}.py`, state.code);
   }, "Python that opens this explorer as it was saved");
   button("save picture", async () => save(`${name}.png`, (await picture(place)).data), "PNG");
   if (state.table) button("save numbers", () => {
@@ -95,6 +103,7 @@ export function render({ model, el }) {
     copy.querySelector("#lab-root").replaceChildren();
     save(`${name}.html`, `<!DOCTYPE html>\n${copy.outerHTML}`);
   }, "with everything as it stands");
+  kept.buttons(row, told);
   return () => [...all, ...fixed].forEach((one) => one());
 }
 

@@ -4,6 +4,7 @@
 
 import { escaped, node, short, ticks } from "./chart.js";
 import { contour, ends, shade } from "./grid.js";
+import { walks } from "./walk.js";
 
 const NARROW = 560, NEAR = 24, STEPS = 64; // px: of the plot, from a point to the mouse; shades of a bar
 const TYPES = { f8: Float64Array, f4: Float32Array, i1: Int8Array, u1: Uint8Array, i2: Int16Array, u2: Uint16Array, i4: Int32Array, u4: Uint32Array };
@@ -57,7 +58,7 @@ export function plot(parent, label) {
   const box = node("div", { class: "lab-plot", style: "position: relative; width: 100%" }, parent);
   const legend = node("div", { class: "lab-legend", style: "font: 12px/1.6 sans-serif; padding: 0 12px" }, box);
   const wide = node("div", { class: "lab-sideways" }, box);
-  const svg = node("svg", { role: "img", "aria-label": label, style: "display: block; font: 11px sans-serif; overflow: visible" }, wide);
+  const svg = node("svg", { style: "display: block; font: 11px sans-serif; overflow: visible" }, wide);
   const readout = node("div", { class: "lab-readout", "aria-live": "off", style: "font: 12px/1.4 sans-serif; min-height: 1.4em; padding: 0 12px" }, box);
   let figure = null, width = 0, spots = [], cells = [];
 
@@ -144,6 +145,7 @@ export function plot(parent, label) {
 
   function shape(trace, number, x, y, layout, over) {
     const colour = ink(trace.line?.color ?? (typeof trace.marker?.color === "string" ? trace.marker.color : undefined), number), name = lines(trace.name).join(" ");
+    const bar = (...given) => rectangle(number, ...given);
     if (trace.type === "heatmap" || trace.type === "contour") return shades(trace, x, y, over);
     if (trace.type === "histogram") {
       const { bins, width: wide } = binned(trace);
@@ -163,7 +165,7 @@ export function plot(parent, label) {
       return drawn.join("") + whiskers(trace, x, y, across, ys, "currentColor");
     }
     const points = across.map((value, i) => [value == null ? NaN : x.at(value), ys[i] == null ? NaN : y.at(ys[i])]), mode = trace.mode ?? "lines", parts = [];
-    const hold = (i) => spots.push({ at: points[i], said: `${name ? `${name}: ` : ""}${typeof across[i] === "number" ? short(across[i]) : across[i]}, ${typeof ys[i] === "number" ? short(ys[i]) : ys[i]}` });
+    const hold = (i) => spots.push({ group: number, at: points[i], said: `${name ? `${name}: ` : ""}${typeof across[i] === "number" ? short(across[i]) : across[i]}, ${typeof ys[i] === "number" ? short(ys[i]) : ys[i]}` });
     if (trace.fill === "toself") parts.push(`<path d="${path(points)}Z" fill="${ink(trace.fillcolor, number)}"/>`);
     if (mode.includes("lines")) {
       const dash = { dash: "6 4", dot: "2 3", dashdot: "6 3 2 3" }[trace.line?.dash];
@@ -183,8 +185,8 @@ export function plot(parent, label) {
     return parts.join("");
   }
 
-  function bar(x0, x1, y0, y1, colour, said) {
-    spots.push({ box: [Math.min(x0, x1), Math.min(y0, y1), Math.max(x0, x1), Math.max(y0, y1)], said });
+  function rectangle(group, x0, x1, y0, y1, colour, said) {
+    spots.push({ group, box: [Math.min(x0, x1), Math.min(y0, y1), Math.max(x0, x1), Math.max(y0, y1)], said });
     return `<rect class="lab-bar" x="${Math.min(x0, x1) + 0.5}" y="${Math.min(y0, y1)}" width="${Math.max(0.5, Math.abs(x1 - x0) - 1)}" height="${Math.abs(y1 - y0)}" fill="${colour}"/>`;
   }
 
@@ -201,7 +203,7 @@ export function plot(parent, label) {
     z.forEach((row, j) => row.forEach((value, i) => {
       if (!Number.isFinite(value)) return;
       const [[x0, x1], [y0, y1]] = [columns[i], rows[j]];
-      cells.push({ box: [Math.min(x0, x1), Math.min(y0, y1), Math.max(x0, x1), Math.max(y0, y1)], said: `${trace.name ? `${lines(trace.name).join(" ")}, ` : ""}${[across[i], up[j]].map((one) => (typeof one === "number" ? short(one) : one)).join(", ")}: ${short(value)}` });
+      cells.push({ group: `${x.pixels} ${y0}`, box: [Math.min(x0, x1), Math.min(y0, y1), Math.max(x0, x1), Math.max(y0, y1)], said: `${trace.name ? `${lines(trace.name).join(" ")}, ` : ""}${[across[i], up[j]].map((one) => (typeof one === "number" ? short(one) : one)).join(", ")}: ${short(value)}` });
     }));
     // one image: thousands of rectangles would be slow
     const canvas = node("canvas"), pen = canvas.getContext("2d");
@@ -225,6 +227,16 @@ export function plot(parent, label) {
     return parts.join("");
   }
 
+  const places = () => [...spots, ...cells.toSorted((a, b) => a.box[1] - b.box[1])].map(({ group, at, box, said }) => {
+    const [x, y] = at ?? [(box[0] + box[2]) / 2, (box[1] + box[3]) / 2];
+    return { group, x, y, said };
+  }).filter(({ x, y }) => Number.isFinite(x + y));
+  walks(svg, label, places, (place) => {
+    svg.querySelector(".lab-ring")?.remove();
+    if (place) node("circle", { class: "lab-ring", cx: place.x, cy: place.y, r: 7, fill: "none", stroke: "#D55E00", "stroke-width": 2 }, svg);
+    readout.setAttribute("aria-live", place ? "polite" : "off");
+    readout.textContent = place?.said ?? "";
+  });
   svg.addEventListener("pointermove", (event) => {
     const bounds = svg.getBoundingClientRect(), [x, y] = [event.clientX - bounds.x, event.clientY - bounds.y];
     const inside = ({ box: [left, top, right, bottom] }) => x >= left && x <= right && y >= top && y <= bottom;

@@ -110,8 +110,10 @@ def test_polynomials(cases):
 NETWORKS = """
 import * as network from "./network.js";
 import { variation } from "./spline.js";
+const functionOf = (f) => (Array.isArray(f) ? f.map(functionOf)
+  : typeof f === "string" ? network.PLAIN[f] : network.ofSpline(f));
 console.log(JSON.stringify(cases.map(({ layers, f, points, targets, labels, rate, steps }) => {
-  const made = { layers, phi: typeof f === "string" ? network.PLAIN[f] : network.ofSpline(f) };
+  const made = { layers, phi: functionOf(f) };
   const first = Array.from(network.answers(made, Float64Array.from(points)));
   const inputs = layers[0].inputs, ends = [new Array(inputs).fill(-1), new Array(inputs).fill(1)];
   const line = Array.from(network.along(made, ...ends, 51));
@@ -137,8 +139,8 @@ class Torch(nn.Module):
         self.phi = phi
 
     def forward(self, x):
-        for layer in self.layers[:-1]:
-            x = self.phi(layer(x))
+        for number, layer in enumerate(self.layers[:-1]):
+            x = (self.phi[number] if isinstance(self.phi, list) else self.phi)(layer(x))
         return self.layers[-1](x)
 
     def arrays(self):
@@ -148,6 +150,8 @@ class Torch(nn.Module):
 def test_a_network_answers_and_learns_as_in_pytorch_for_a_hundred_steps():
     wave = Spline(torch.sin(torch.linspace(-6, 6, 81, dtype=torch.float64)), -3.0, 3.0)
     kinds = {"relu": nn.ReLU(), "tanh": nn.Tanh(), "gelu": nn.GELU(), "identity": nn.Identity(), "wave": wave}
+    two = "tanh, then GELU"
+    kinds = {two: [nn.Tanh(), nn.GELU()]} | kinds
     cases, expected, steps, rate = [], [], 100, 0.5
     for seed, (name, phi) in enumerate(kinds.items()):
         sizes = SIZES[seed % 2]
@@ -159,6 +163,7 @@ def test_a_network_answers_and_learns_as_in_pytorch_for_a_hundred_steps():
             {"inputs": i, "outputs": o, **one} for i, o, one in zip(sizes[:-1], sizes[1:], made.arrays(), strict=True)
         ]
         f = {"low": -3.0, "high": 3.0, "values": wave.values.tolist()} if name == "wave" else name
+        f = ["tanh", "gelu"] if name == two else f
         plain = {"points": x.flatten().tolist(), "targets": targets.flatten().tolist(), "labels": labels.tolist()}
         cases.append({"layers": layers, "f": f, "rate": rate, "steps": steps, **plain})
         with torch.no_grad():
@@ -185,3 +190,72 @@ def test_a_network_answers_and_learns_as_in_pytorch_for_a_hundred_steps():
         for here, there in zip(answer["layers"], arrays, strict=True):
             near(here["weight"], there["weight"], 1)
             near(here["bias"], there["bias"], 1)
+
+
+TABLES = """
+import { explained } from "./network.js";
+import { table } from "./csv.js";
+import { ownRace } from "./tasks.js";
+console.log(JSON.stringify(cases.map((text) => {
+  try {
+    const found = table(text), race = ownRace(found, found.isNumeric).make(0), rows = [race.train, race.test];
+    const counts = rows.map(({ points }) => points.length / 2);
+    return { ...found, counts, race: rows.map((one) => [...one.points]), outputs: race.outputs };
+  } catch (error) { return error.message; }
+})));
+"""
+
+
+def rows(of, count=12, between=","):
+    return "\n".join(between.join(map(str, of(i))) for i in range(count))
+
+
+def test_a_table_of_ones_own_is_read_or_the_row_and_the_column_are_named():
+    """Words and whole numbers are classes, other numbers are to be told; a quarter of the rows is kept for the test."""
+    word, wave = (lambda i: (i, i * i, "ab"[i % 2])), (lambda i: (f"{i},5", i * i, f"{i / 7:.3f}".replace(".", ",")))
+    good = ["\ufeff" + rows(word), "length,width,kind\r\n" + rows(word).replace("\n", "\r\n"), rows(wave, between=";")]
+    good += [rows(lambda i: (i, -i, '"a, ""b"""' if i % 2 else "c")), rows(lambda i: (i, i % 3, i % 4), between="\t")]
+    wrong = {
+        "": "empty",
+        "a,b\n1,2": "Row 1 has 2 columns",
+        rows(lambda i: (i, "q" if i == 7 else i, 1)): 'Row 8, column 2: "q" is no number',
+        "x,y,z\n\n" + rows(lambda i: (i, i, "" if i == 3 else "a")): "Row 6, column 3: the label is missing",
+        rows(lambda i: (1, i, i % 2)): "Column 1: every row has 1",
+        rows(lambda i: (i, i, "a")): 'Column 3: every row has the label "a"',
+        rows(lambda i: (i, i, f"w{i}")): "Column 3 has 12 classes",
+        rows(word, 3): "The file has 3 rows",
+        "PK\x03\x04\x00": "Row 1 has 1 column;",
+    }
+    read, refused = (answers := node(TABLES, [*good, *wrong]))[: len(good)], answers[len(good) :]
+    for said, expected in zip(refused, wrong.values(), strict=True):
+        assert said.startswith(expected) or expected in said
+    plain, named, numbers, quoted, whole = read
+    assert plain["names"] == ["x", "y", "label"] and named["names"] == ["length", "width", "kind"]
+    assert plain["points"] == named["points"] == [[i, i * i] for i in range(12)] and plain["counts"] == [9, 3]
+    assert numbers["isNumeric"] and numbers["points"][1] == [1.5, 1] and numbers["numbers"][1] == 0.143
+    assert quoted["labels"][:2] == ["c", 'a, "b"'] and not quoted["isNumeric"] and quoted["numbers"] is None
+    assert whole["isChoice"] and not whole["isNumeric"] and [one["outputs"] for one in read] == [2, 2, 1, 2, 4]
+    for one in read:
+        points = np.concatenate(one["race"]).reshape(-1, 2)
+        given = np.array(one["points"])
+        scaled = 2 * (given - given.min(0)) / np.ptp(given, 0) - 1
+        np.testing.assert_allclose(np.sort(points, 0), np.sort(scaled, 0), atol=1e-12)
+
+
+EXPLAINED = """import { explained, PLAIN } from "./network.js";
+console.log(JSON.stringify(cases.map(({ points, targets, weight, bias }) => explained(
+  { layers: [{ inputs: 2, outputs: 1, weight, bias }], phi: PLAIN.relu },
+  Float64Array.from(points), Float64Array.from(targets)))));"""
+
+
+def test_the_share_of_variance_is_that_of_scikit_learn():
+    from sklearn.metrics import r2_score
+
+    rng, cases, expected = np.random.default_rng(0), [], []
+    for noise in (0.0, 0.5, 10.0):
+        x, weight = rng.normal(size=(30, 2)), rng.normal(size=2)
+        y = x @ weight + 0.3 + noise * rng.normal(size=30)
+        parts = {"points": x.ravel(), "targets": y, "weight": weight, "bias": np.array([0.3])}
+        cases.append({name: values.tolist() for name, values in parts.items()})
+        expected.append(max(0.0, r2_score(y, x @ weight + 0.3)))
+    np.testing.assert_allclose(node(EXPLAINED, cases), expected, atol=1e-12)

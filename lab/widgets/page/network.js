@@ -1,7 +1,7 @@
 // Perceptrons in the page: what they answer, and gradient descent. The same arithmetic as PyTorch's, in double precision.
 //
 // A network is {layers, phi}: layers [{inputs, outputs, weight, bias}], weight (inputs × outputs) row by row; phi a
-// non-linearity {value, slope} of all hidden layers. Points are (count × inputs), row by row.
+// non-linearity {value, slope} of all hidden layers, or a list of one for each. Points are (count × inputs), row by row.
 
 import { spacing, value } from "./spline.js";
 
@@ -54,14 +54,16 @@ function affine({ inputs, outputs, weight, bias }, x) {
   return y;
 }
 
+const after = ({ phi }, layer) => (Array.isArray(phi) ? phi[layer] : phi);
+
 // What each layer receives, and what each gives.
-function pass({ layers, phi }, points) {
-  const received = [], given = [];
+function pass(network, points) {
+  const { layers } = network, received = [], given = [];
   let x = points;
   layers.forEach((layer, number) => {
     received.push(x);
     given.push(affine(layer, x));
-    x = number < layers.length - 1 ? given[number].map(phi.value) : given[number];
+    x = number < layers.length - 1 ? given[number].map(after(network, number).value) : given[number];
   });
   return { received, given, answer: x };
 }
@@ -87,7 +89,7 @@ export function square(network, grid, low = -1, high = 1) {
 // One step of gradient descent on the squared error, a mean over rows and outputs; the loss before it. The network's
 // weights are changed in place.
 export function descend(network, points, targets, rate) {
-  const { layers, phi } = network, { received, given, answer } = pass(network, points);
+  const { layers } = network, { received, given, answer } = pass(network, points);
   let loss = 0;
   let gradient = answer.map((y, i) => {
     loss += (y - targets[i]) ** 2 / answer.length;
@@ -95,7 +97,7 @@ export function descend(network, points, targets, rate) {
   });
   for (let number = layers.length - 1; number >= 0; number--) {
     const { inputs, outputs, weight, bias } = layers[number], x = received[number];
-    const count = x.length / inputs, back = number ? new Float64Array(x.length) : null;
+    const count = x.length / inputs, back = number ? new Float64Array(x.length) : null, phi = number && after(network, number - 1);
     const change = new Float64Array(weight.length), shift = new Float64Array(outputs);
     for (let row = 0; row < count; row++) {
       const at = row * outputs;
@@ -124,6 +126,13 @@ export function accuracy(network, points, labels) {
     const said = answer.subarray(row * outputs, (row + 1) * outputs);
     return right + (said.indexOf(Math.max(...said)) === label);
   }, 0) / labels.length;
+}
+
+// Share of the variance of targets, one a row, that the answers explain; 0 where the mean would be as close.
+export function explained(network, points, targets) {
+  const answer = answers(network, points), mean = targets.reduce((sum, y) => sum + y, 0) / targets.length;
+  const squares = (of) => targets.reduce((sum, y, i) => sum + (y - of(i)) ** 2, 0), all = squares(() => mean);
+  return all ? Math.max(0, 1 - squares((i) => answer[i]) / all) : 0;
 }
 
 // Random numbers from a seed, evenly distributed in [0, 1): the generator "mulberry32".

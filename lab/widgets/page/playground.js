@@ -1,14 +1,19 @@
-// A small network learns in the page, with a function that is chosen or drawn; beside it the same network with ReLU.
+// A small network learns in the page, with functions that are chosen or drawn, one a layer or one for both; beside it the
+// same network with ReLU. It learns a task that every page knows, or a table of one's own, which stays in the page.
 // state: functions [{name, title, low, high, values}] to choose from, besides those that every page knows; chosen: the name
 // of one to begin with, or null; autoplay: whether the race begins by itself.
 
-import { chart, node, short } from "./chart.js";
-import { BLUE, GREY } from "./function.js";
-import { PLAIN, accuracy, descend, ofSpline, randomLayers, square } from "./network.js";
+import { address, between, listOf, placeOf } from "./address.js";
+import { BLUE, GREY, chart, escaped, node, short } from "./chart.js";
+import { table } from "./csv.js";
+import { PLAIN, accuracy, descend, explained, ofSpline, randomLayers, square } from "./network.js";
 import { value } from "./spline.js";
 import { RATES } from "./rates.js";
-import { RACES, rateOf } from "./tasks.js";
+import { RACES, ownRace, rateOf } from "./tasks.js";
 
+const OWN = "your own data", LARGEST = 2e7; // bytes of a file
+// of classes; of numbers the first two, from low to high
+const COLOURS = [[0, 114, 178], [230, 159, 0], [0, 158, 115], [213, 94, 0], [204, 121, 167], [86, 180, 233], [120, 120, 120], [240, 228, 66], [90, 60, 160], [150, 90, 40]];
 const KNOTS = 161, RANGE = 2, PAUSE = 14; // of a drawn function; ms of training between two frames
 const drawnFrom = (f) => ({ name: "drawn", low: -RANGE, high: RANGE,
   values: Array.from({ length: KNOTS }, (_, i) => f(-RANGE + (2 * RANGE * i) / (KNOTS - 1))) });
@@ -38,10 +43,16 @@ export function render({ model, el }) {
     return made;
   };
   races.append("learn");
-  const tasks = Object.keys(RACES).map((name) => press(races, name));
+  const tasks = Object.keys(RACES).map((name) => press(races, name)), ownTask = press(races, `${OWN} …`);
+  const file = node("input", { type: "file", accept: ".csv,.tsv,.txt", hidden: "", "aria-label": "a CSV file" }, races);
+  const kind = choice(races, "label is", ["a class", "a number"]);
+  ownTask.title = "a CSV with two columns of numbers and a label, a word or a number: chosen, or dropped here; it stays in this page";
+  kind.parentElement.hidden = true;
+  const problem = node("p", { role: "alert", style: "margin: 0; color: light-dark(#b34e00, #f08a3c)" }, box);
   const top = row(), play = press(top, "play"), again = press(top, "start again");
   play.classList.add("lab-first");
   const menu = choice(top, "non-linearity", [...functions.map(({ name, title }) => title ?? name), "drawn"]);
+  const second = choice(top, "second layer", ["the same", ...functions.map(({ name, title }) => title ?? name), "drawn"]);
   const seed = labelled(top, "seed", "input", { type: "number", min: 0, max: 99, value: 1, style: "width: 4em" });
   const scores = node("div", { style: "display: flex; flex-wrap: wrap; gap: 0 2.2rem; margin: .5rem 12px 0", "aria-hidden": "true" }, box);
   const [own, other] = [BLUE, GREY].map((colour) => {
@@ -63,49 +74,71 @@ export function render({ model, el }) {
       role: "img", style: "width: 180px; height: 180px; image-rendering: auto" }, figure);
     return { figure, canvas, words: node("figcaption", { style: "font-size: 12px; max-width: 180px" }, figure) };
   });
+  const classes = node("p", { style: "margin: 0 12px; font-size: 13px" }, box);
   const told = node("p", { class: "lab-status", role: "status" }, box);
 
+  let taken = null, deep = -1; // a table of one's own; of the second layer's function: the same
   let drawn = functions[0], running = false, alone = false, rates = [], data = null, step = 0, networks = [], past = [], setting = null;
   let race = Object.keys(RACES)[0], chosen = functions.findIndex(({ name }) => name === model.get("chosen")); // −1: what a race has first
-  const current = () => functions[menu.value] ?? drawn;
+  const current = () => functions[menu.value] ?? drawn, isDeep = () => setting.hidden.length > 1 && deep >= 0;
+  const phis = () => [current(), ...(isDeep() ? [functions[deep] ?? drawn] : [])], tuned = () => setting.like ?? race;
+  const kept = address(el, { task: (one) => Object.hasOwn(RACES, one), function: placeOf(functions.length + 1), second: placeOf(functions.length + 1),
+    seed: placeOf(2 ** 31), drawn: (values) => listOf(between(-9, 9))(values) && values.length === KNOTS }, () => ({
+    task: taken ? Object.keys(RACES)[0] : race, function: chosen, second: deep, seed: Number(seed.value),
+    drawn: chosen === functions.length || deep === functions.length ? drawn.values.map((y) => Number(y.toFixed(3))) : null }));
+  race = kept.given.task ?? race;
+  chosen = kept.given.function ?? chosen;
+  deep = kept.given.second ?? deep;
+  seed.value = kept.given.seed ?? seed.value;
+  if (kept.given.drawn) drawn = { name: "drawn", low: -RANGE, high: RANGE, values: kept.given.drawn };
 
   function begin() {
-    setting = RACES[race];
+    setting = race === OWN ? ownRace(taken, kind.value === "1") : RACES[race];
     if (chosen < 0) menu.value = Math.max(0, functions.findIndex(({ name }) => name === setting.first));
     else menu.value = chosen;
-    tasks.forEach((button) => button.setAttribute("aria-pressed", button.textContent === race));
+    second.value = deep + 1;
+    second.parentElement.hidden = setting.hidden.length < 2;
+    kind.parentElement.hidden = race !== OWN || !taken.isChoice;
+    [...tasks, ownTask].forEach((button) => button.setAttribute("aria-pressed", button === ownTask ? race === OWN : button.textContent === race));
+    classes.innerHTML = (setting.classes ?? []).map((name, i) => `<span style="margin-right: 1em"><span aria-hidden="true" style="color: rgb(${COLOURS[i]})">■</span> ${escaped(name)}</span>`).join("");
     data = setting.make(Number(seed.value));
     step = 0;
     // both begin with the same weights
-    networks = [ofSpline(current()), PLAIN.relu].map((phi) =>
+    networks = [active(), PLAIN.relu].map((phi) =>
       ({ phi, layers: randomLayers([data.inputs, ...setting.hidden, data.outputs], Number(seed.value) + 1, setting.scale) }));
-    rates = [rateOf(race, current().name), rateOf(race, "ReLU")];
+    rates = [rateOf(tuned(), ...phis().map(({ name }) => name)), rateOf(tuned(), "ReLU")];
+    kept.note();
     past = [];
     measure();
     show();
   }
 
+  // The function of all layers, or of each.
+  const active = () => (isDeep() ? phis().map(ofSpline) : ofSpline(current()));
+
   function measure() {
-    past.push([step, ...networks.flatMap((network) => [data.test, data.train].map((rows) =>
-      100 * accuracy(network, rows.points, rows.labels)))]);
+    past.push([step, ...networks.flatMap((network) => [data.test, data.train].map(({ points, labels, targets }) =>
+      100 * (labels ? accuracy(network, points, labels) : explained(network, points, targets))))]);
   }
 
   function show() {
-    const x = past.map(([at]) => at), name = menu.value < functions.length ? current().title ?? current().name : "your function";
-    const rows = setting.tested;
+    const x = past.map(([at]) => at), name = phis().map((one) => (functions.includes(one) ? one.title ?? one.name : "your function")).join(", then ");
+    const rows = setting.tested, counted = data.train.labels ? "right answers" : "variance explained";
     const looks = [[`${name}, ${rows}`, BLUE], [`${name}, training`, BLUE, "3 4"], [`ReLU, ${rows}`, GREY], ["ReLU, training", GREY, "3 4"]];
     const lines = looks.map(([words, colour, dash], i) => ({ x, y: past.map((one) => one[i + 1]), colour, dash, width: dash ? 1.5 : 2.5, name: words }));
     let end = FIRST; // an axis that stays, and doubles
     while (end < step) end *= 2;
-    curves.draw({ x: [0, end], xTitle: "training step", height: 300, panels: [{ title: "right answers (%)", y: [0, 104], lines }] });
+    curves.draw({ x: [0, end], xTitle: "training step", height: 300, panels: [{ title: `${counted} (%)`, y: [0, 104], lines }] });
     const [mine, , relu] = past.at(-1).slice(1);
-    own.number.textContent = `${mine.toFixed(mine < 9.95 ? 1 : 0)} %`;
-    other.number.textContent = `${relu.toFixed(relu < 9.95 ? 1 : 0)} %`;
+    [[own, mine], [other, relu]].forEach(([{ number }, share]) => {
+      number.textContent = Number.isFinite(share) ? `${share.toFixed(share < 9.95 ? 1 : 0)} %` : "diverged";
+    });
     own.words.textContent = `with ${name}`;
     other.words.textContent = "with ReLU";
-    const tuned = RATES[race][current().name] !== undefined;
-    told.textContent = `Step ${step}: right answers on ${rows}. Same first weights, same examples; learning rates ${short(rates[0])} and ${short(rates[1])}, ` +
-      (tuned ? "each the best for its function on rows held out." : "the best for ReLU: this function has none of its own.");
+    const known = phis().every(({ name }) => RATES[tuned()][name] !== undefined);
+    told.textContent = `Step ${step}: ${counted} on ${rows}. Same first weights, same examples; learning rates ${short(rates[0])} and ${short(rates[1])}, ` +
+      (setting.like ? `those for ${setting.like}: yours are not tuned. ${taken.said}` : !known ? "the best for ReLU: this function has none of its own."
+        : isDeep() ? "half of the smaller that is best for one function alone." : "each the best for its function on rows held out.");
     const flat = data.inputs === 2;
     views.forEach(({ figure, canvas, words }, i) => {
       figure.hidden = !flat;
@@ -122,17 +155,20 @@ export function render({ model, el }) {
 
   function paint(canvas, network) {
     const size = canvas.width, answers = square(network, size), pen = canvas.getContext("2d"), image = pen.createImageData(size, size);
+    const { outputs, train: { labels, points, targets } } = data, [low, high] = labels ? [] : [Math.min(...targets), Math.max(...targets)];
+    const mixed = (shares) => [0, 1, 2].map((part) => shares.reduce((sum, share, one) => sum + share * COLOURS[one][part], 0));
+    const between = (y) => { const share = Math.min(1, Math.max(0, (y - low) / (high - low))); return mixed([1 - share, share]); };
     for (let i = 0; i < size * size; i++) {
-      const share = 1 / (1 + Math.exp(-4 * (answers[2 * i + 1] - answers[2 * i])));
-      const at = 4 * ((size - 1 - Math.floor(i / size)) * size + (i % size));
-      image.data.set([0 + 230 * share, 114 + 45 * share, 178 - 178 * share, 150], at);
+      const said = answers.subarray(outputs * i, outputs * (i + 1)), most = Math.max(...said), odds = Array.from(said, (y) => Math.exp(4 * (y - most)));
+      const all = odds.reduce((sum, one) => sum + one), at = 4 * ((size - 1 - Math.floor(i / size)) * size + (i % size));
+      image.data.set([...(labels ? mixed(odds.map((one) => one / all)) : between(said[0])), 150], at);
     }
     pen.putImageData(image, 0, 0);
-    data.train.labels.forEach((label, i) => {
-      const [x, y] = data.train.points.subarray(2 * i, 2 * i + 2);
-      pen.fillStyle = label ? "#7a4f00" : "#00304d";
+    for (let i = 0; i < points.length / 2; i++) {
+      const [x, y] = points.subarray(2 * i, 2 * i + 2);
+      pen.fillStyle = `rgb(${(labels ? COLOURS[labels[i]] : between(targets[i])).map((part) => Math.round(part / 2))})`;
       pen.fillRect(((x + 1) / 2) * (size - 1), ((1 - y) / 2) * (size - 1), 1, 1);
-    });
+    }
   }
 
   function frame() {
@@ -159,10 +195,32 @@ export function render({ model, el }) {
   again.addEventListener("click", begin);
   tasks.forEach((button) => button.addEventListener("click", () => {
     race = button.textContent;
+    taken = null;
     begin();
     turn(true);
   }));
+  async function take(given) {
+    if (!given) return;
+    try {
+      if (given.size > LARGEST) throw new Error(`The file has ${Math.round(given.size / 1e6)} MB; give a table of some thousand rows.`);
+      const found = table(await given.text());
+      taken = { ...found, said: `${found.points.length} rows of ${given.name}, ${found.names[0]} across and ${found.names[1]} up` + (found.left ? `; ${found.left} more are left out.` : ".") };
+      kind.value = Number(found.isNumeric);
+      [race, problem.textContent] = [OWN, ""];
+      begin();
+      turn(true);
+    } catch (error) { problem.textContent = `${given.name}: ${error.message}`; }
+  }
+  ownTask.addEventListener("click", () => file.click());
+  file.addEventListener("change", () => { take(file.files[0]); file.value = ""; });
+  kind.addEventListener("change", begin);
+  for (const event of ["dragover", "drop"]) box.addEventListener(event, (drop) => {
+    drop.preventDefault();
+    drop.stopPropagation(); // JupyterLab would take the file
+    if (event === "drop") take(drop.dataTransfer.files[0]);
+  });
   menu.addEventListener("change", () => { chosen = Number(menu.value); begin(); });
+  second.addEventListener("change", () => { deep = Number(second.value) - 1; begin(); });
   seed.addEventListener("change", begin);
 
   let pen = null;
@@ -179,7 +237,7 @@ export function render({ model, el }) {
     drawn = { name: "drawn", low: -RANGE, high: RANGE, values };
     pen = [knot, y];
     chosen = menu.value = functions.length;
-    networks[0].phi = ofSpline(drawn); // the network that learns goes on with it
+    networks[0].phi = active(); // the network that learns goes on with it
     show();
   };
   pad.addEventListener("pointerdown", (event) => {
@@ -190,6 +248,7 @@ export function render({ model, el }) {
   pad.addEventListener("pointermove", (event) => { if (pen) trace(event); });
   ["pointerup", "pointercancel"].forEach((kind) => pad.addEventListener(kind, () => { if (pen) begin(); pen = null; }));
 
+  kept.buttons(top);
   begin();
   if (model.get("autoplay") && !matchMedia("(prefers-reduced-motion: reduce)").matches) {
     turn(true);

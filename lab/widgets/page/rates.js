@@ -1,4 +1,4 @@
-// Written by benchmarks/race.py: for each race the learning rate of each function with which its validation accuracy,
+// Written by benchmarks/race.py: for each race the learning rate of each function with which its validation score,
 // averaged over training, is highest.
 
 export const RATES = {
@@ -26,5 +26,11 @@ export const RATES = {
     "a sine": 0.2,
     "TanH": 0.5,
     "GELU": 1.2
+  },
+  "waves": {
+    "a sine": 0.5,
+    "TanH": 0.2,
+    "GELU": 0.5,
+    "ReLU": 0.2
   }
 };

@@ -1,0 +1,43 @@
+// A table of two columns of numbers and a label, as text of a CSV file, for the race. Nothing here draws or sends.
+
+const LEAST = 10, MOST = 2000, MANY = 10; // rows; classes
+const told = (text) => JSON.stringify(text.length > 30 ? `${text.slice(0, 30)}…` : text);
+
+// The cells of each line that is not empty, with its number; a cell in quotation marks may hold the separator.
+function cells(text) {
+  const lines = text.replace(/^\uFEFF/, "").split(/\r\n|\n|\r/).map((line, i) => [i + 1, line]).filter(([, line]) => line.trim());
+  const count = (sign) => (lines[0]?.[1].match(new RegExp(sign, "g")) ?? []).length;
+  const sign = [";", "\t", ","].reduce((best, one) => (count(one) > count(best) ? one : best));
+  const pattern = new RegExp(`("(?:[^"]|"")*"|[^${sign}]*)(${sign}|$)`, "g");
+  const rows = lines.map(([row, line]) => {
+    const found = [...line.matchAll(pattern)].map(([, cell, end]) => [cell.trim().replace(/^"(.*)"$/, "$1").replaceAll('""', '"'), end]);
+    return [row, found.slice(0, found.findIndex(([, end]) => !end) + 1).map(([cell]) => cell)];
+  });
+  return { rows, sign };
+}
+
+// {names, points [[x, y]], labels (words), numbers (labels as numbers, or null where one is a word), isNumeric (whether
+// they are rather numbers than classes), left (rows beyond those that are taken)}. Throws an Error of one line that
+// names row and column where the file is none.
+export function table(text) {
+  const { rows, sign } = cells(text), number = (cell) => (cell === "" ? NaN : Number(sign === "," ? cell : cell.replace(",", ".")));
+  if (!rows.length) throw new Error("The file is empty; give two columns of numbers and a label.");
+  for (const [row, found] of rows.slice(0, MOST))
+    if (found.length !== 3) throw new Error(`Row ${row} has ${found.length === 1 ? "1 column" : `${found.length} columns`}; give two numbers and a label.`);
+  const head = rows[0][1].slice(0, 2).every((cell) => Number.isNaN(number(cell))) ? rows.shift()[1] : ["x", "y", "label"];
+  for (const [row, found] of rows.slice(0, MOST)) {
+    const wrong = found.slice(0, 2).findIndex((cell) => !Number.isFinite(number(cell)));
+    if (wrong >= 0) throw new Error(`Row ${row}, column ${wrong + 1}: ${told(found[wrong])} is no number.`);
+    if (found[2] === "") throw new Error(`Row ${row}, column 3: the label is missing.`);
+  }
+  if (rows.length < LEAST) throw new Error(`The file has ${rows.length} row${rows.length === 1 ? "" : "s"} of data; give ${LEAST} or more.`);
+  const taken = rows.slice(0, MOST).map(([, found]) => found), labels = taken.map(([, , label]) => label), values = labels.map(number);
+  const numbers = values.every(Number.isFinite) ? values : null, classes = new Set(labels).size;
+  const isNumeric = numbers !== null && (classes > MANY || !numbers.every(Number.isInteger));
+  if (classes < 2) throw new Error(`Column 3: every row has the label ${told(labels[0])}; give two or more.`);
+  if (!isNumeric && classes > MANY) throw new Error(`Column 3 has ${classes} classes; give ${MANY} or fewer, or numbers.`);
+  const points = taken.map((found) => found.slice(0, 2).map(number));
+  const flat = [0, 1].find((side) => points.every((point) => point[side] === points[0][side]));
+  if (flat !== undefined) throw new Error(`Column ${flat + 1}: every row has ${points[0][flat]}; give different numbers.`);
+  return { names: head, points, labels, numbers, isNumeric, isChoice: numbers !== null && classes <= MANY, left: rows.length - taken.length };
+}

@@ -117,10 +117,15 @@ def _files() -> dict[str, tuple[Path, dict]]:
 
 
 def standing(
-    scale: str = "best", mine: bool = False, device: str = "auto", store: Store | None = None, progress: bool = True
+    scale: str = "best",
+    mine: bool = False,
+    device: str = "auto",
+    store: Store | None = None,
+    progress: bool = True,
+    train: bool = True,
 ) -> Figure:
-    """The league as a figure, with rows for functions of one's own where `mine`: these are trained, and what is here of
-    the league stays as it is."""
+    """The league as a figure, with rows for functions of one's own where `mine`: these are trained, or left out where
+    they are not and `train` is False; what is here of the league stays as it is."""
     made = build.figure(ENTRY, scale, device, store=store, progress=progress)
     functions = yours() if mine else {}
     if mine and not functions:
@@ -130,6 +135,12 @@ def standing(
     entry, store = build.registry.entry(ENTRY), as_store(store)
     every = league.plan(made.scale, entry.seeds[made.scale], yours=functions)
     planned = [(labels, spec) for labels, spec in every if labels["function"] in functions]
+    if not train:
+        lacking = {labels["function"] for labels, spec in planned if not store.has(spec)}
+        functions = {name: part for name, part in functions.items() if name not in lacking}
+        planned = [(labels, spec) for labels, spec in planned if labels["function"] in functions]
+    if not planned:
+        return made
     complete([spec for _, spec in planned], store, device, progress)
     runs = [(labels, Run(spec, store)) for labels, spec in planned]
     table = pd.concat([made.table, league.measure(runs, league.goals_of(made.table))], ignore_index=True)

@@ -6,18 +6,19 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from math import isfinite
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
 
 from lab.catalogue.registry import PAPERS
 from lab.catalogue.scorecard import measured, on_stand_in
-from lab.nonlinearity.spline import Spline
+from lab.nonlinearity.functions import named, scalars
 from lab.nonlinearity.zoo import left_out, zoo_curves
 from lab.papers.claims import ABSENT, FAILS, HOLDS, ON_STAND_IN, UNDECIDED, WORDS
 from lab.papers.entry import Entry
 from lab.plots.page import templates
-from lab.probes.profile import profile
+from lab.probes.profile import Profile, profile
 from lab.widgets import pages
 from lab.widgets.function_view import described, function_content, offered
 
@@ -26,7 +27,10 @@ KINDS = {HOLDS: "holds", FAILS: "fails", UNDECIDED: "open", ABSENT: "absent"}  #
 KINDS |= {word: f"{KINDS[on_own]} stand-in" for on_own, word in ON_STAND_IN.items()}
 WIDE = 170  # px: of a claim's interval
 FIGURE = re.compile(r'lab\.figure\("([^"]+)"')
-EXPLORED = re.compile(r'lab\.explore\("([^"]+)"')
+# what a cell names: name = lab.figure("transformers/fig5"…; lab.explore(name…, lab.explore("add"…, Playground(…
+NAMED = re.compile(r'^(\w+) = (?:lab\.(?:figure|zoo|trained)\("([^"]+)")?', re.MULTILINE)
+EXPLORED = re.compile(r'\blab\.explore\("?([\w/.-]+)|\b(Playground|\w+Explorer)\(')
+SEEN, COURSE = 5.0, 501  # of a named function: to both sides of 0; points, ten in a period of the fastest sine
 LINK = re.compile(r'href="([^":#]+)\.ipynb(#[^"]*)?"')
 PICTURED = re.compile(r"!\[([^]]+)\]\(\.\./data/results/(\w+/\w+)/\w+/figure\.png\)")  # in docs/findings.md
 
@@ -99,14 +103,27 @@ def page(template: str, title: str, up: str = "", **content: Any) -> str:
     return TEMPLATES.get_template(template).render(title=title, up=up, **content)
 
 
-def race(**more: Any) -> str:
-    """Two networks that learn, as a part of a page."""
-    return pages.part("playground.js", {"functions": offered(), **more})
+def race(name: str = "lab", **more: Any) -> str:
+    """Two networks that learn, as a part of a page; under another name than "lab" its address is not theirs."""
+    return pages.part("playground.js", {"functions": offered(), **more}, name)
 
 
-def index(cards: Sequence[Card], claims: Sequence[dict], notebooks: Sequence[str], findings: bool = False) -> str:
-    """The first page; notebooks: their pages; findings: whether there is a page of them."""
-    curves, problems = zoo_curves()
+def curves() -> tuple[dict[str, Profile], dict[str, Profile]]:
+    """Functions that were learned, and those that have a name, in the order of the page of functions."""
+    plain = {name: profile(named(name), -SEEN, SEEN, COURSE) for name in scalars()}
+    return {name: profile(phi) for name, phi in zoo_curves()[0].items()}, plain
+
+
+def index(
+    cards: Sequence[Card],
+    claims: Sequence[dict],
+    notebooks: Sequence[str],
+    findings: bool = False,
+    explorers: Mapping[str, str] = MappingProxyType({}),
+) -> str:
+    """The first page; notebooks: their pages; findings: whether there is a page of them; explorers: pages by what they
+    explore."""
+    (learned, plain), problems = curves(), zoo_curves()[1]
     there = dict.fromkeys(card.paper for card in cards)
     return page(
         "index.html",
@@ -115,19 +132,24 @@ def index(cards: Sequence[Card], claims: Sequence[dict], notebooks: Sequence[str
         claims=claims,
         notebooks=notebooks,
         findings=findings,
-        race=race(autoplay=True),
+        race=race("race", autoplay=True),
         holding=sum(row["verdict"] == HOLDS for row in claims),
         papers={name: PAPERS.get(name, name) for name in there},
-        curves={name: _points(phi) for name, phi in curves.items()},
+        curves={name: points(shape) for name, shape in learned.items()},
+        plain={name: points(shape) for name, shape in plain.items()},
+        codes=explorers.get("sraven"),
         left_out=left_out(problems) if problems else "",
     )
 
 
-def _points(phi: Spline) -> str:
-    """A function as the points of a small picture, 200 × 140."""
-    shape = profile(phi)
-    low, high = shape.support()
-    x, y = (values[(shape.x >= low) & (shape.x <= high)] for values in (shape.x, shape.y))
+def points(shape: Profile) -> str:
+    """A function as the points of a small picture, 200 × 140: where it is busy, or all of one without an end, of
+    fast waves the middle."""
+    waves = np.count_nonzero(np.diff(np.sign(shape.slope)))
+    near = 10 if waves > 40 else 1  # a sine of many periods would be a block
+    low, high = shape.support() if shape.constant else (shape.low / near, shape.high / near)
+    inside = np.flatnonzero((shape.x >= low) & (shape.x <= high))
+    x, y = (values[inside[:: max(1, len(inside) // 120)]] for values in (shape.x, shape.y))
     across, down = 200 * (x - low) / (high - low), 140 - 130 * (y - y.min()) / (np.ptp(y) or 1.0)
     return " ".join(f"{a:.1f},{b:.1f}" for a, b in zip(across, down, strict=True))
 
@@ -139,28 +161,28 @@ def scorecard(claims: Sequence[dict], shown: Collection[str]) -> str:
 
 
 def functions() -> str:
-    """A page on which every function of the zoo can be looked at and changed."""
-    shapes = {name: profile(phi) for name, phi in zoo_curves()[0].items()}
-    shown = [described(name, shape) for name, shape in shapes.items()]
-    zoom = max(map(abs, next(iter(shapes.values())).support()))
+    """A page on which every function of the zoo, and every one that has a name, can be looked at and changed."""
+    learned, plain = curves()
+    shown = [described(name, shape) for name, shape in {**learned, **plain}.items()]
+    zoom = max(map(abs, next(iter(learned.values())).support()))
     top = '<link rel="stylesheet" href="style.css">' + TEMPLATES.get_template("top.html").render(up="")
-    return function_content(shown, top, "Functions that were learned", zoom=zoom).page(site=True)
+    return function_content(shown, top, "Functions, learned and named", zoom=zoom).page(site=True)
 
 
 def notebook_pages(
-    folder: Path, names: Iterable[str], shown: Mapping[str, str]
+    folder: Path, names: Iterable[str], shown: Mapping[str, str], explorers: Mapping[str, str]
 ) -> tuple[dict[str, str], dict[str, str]]:
     """A page for each notebook by the page's name; and for each figure the first page that shows it.
 
     names: of notebooks below `folder`; shown: of each figure that has a page, whether its picture is a drawing or of
-    photographs.
+    photographs; explorers: pages by what they explore, which stand where a notebook explores it.
     """
     made: dict[str, str] = {}
     of_figure: dict[str, str] = {}
-    curves = list(zoo_curves()[0])  # in the order of the page of functions
     for name in names:
         target, title = name.removesuffix(".ipynb") + ".html", name
         cells: list[dict[str, Any]] = []
+        meant: dict[str, str] = {}  # of a variable, the figure, function or task that it holds
         for cell in json.loads((folder / name).read_text(encoding="utf-8"))["cells"]:
             source = "".join(cell["source"])
             if cell["cell_type"] == "markdown":
@@ -168,11 +190,12 @@ def notebook_pages(
                 cells.append({"words": _words(source)})
                 continue
             figures = [figure for figure in FIGURE.findall(source) if figure in shown]
-            explored = [function for function in EXPLORED.findall(source) if function in curves]
-            cells.append({"code": source, "figures": figures, "functions": explored})
+            meant |= NAMED.findall(source)
+            explored = [meant.get(what, what) or kind for what, kind in EXPLORED.findall(source)]
+            cells.append({"code": source, "figures": figures, "explored": explored})
             of_figure = dict.fromkeys(figures, target) | of_figure
         up = "../" * (name.count("/") + 1)
-        made[target] = page("notebook.html", title, up, cells=cells, functions=curves, shown=shown)
+        made[target] = page("notebook.html", title, up, cells=cells, explorers=explorers, shown=shown)
     return made, of_figure
 
 

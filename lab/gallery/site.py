@@ -3,24 +3,33 @@
 import gzip
 import json
 import shutil
+from collections.abc import Sequence
 from contextlib import nullcontext
 from pathlib import Path
 
 from plotly.offline import get_plotlyjs
 
+from lab.api import trained
+from lab.catalogue.figure import Figure, walk
 from lab.catalogue.registry import PAPERS, entries
 from lab.catalogue.results import PACKED, Results
 from lab.catalogue.scorecard import score
-from lab.catalogue.shipped import best_scale, read, shipped_results
+from lab.catalogue.shipped import best_scale, shipped_results
 from lab.errors import ArgumentError, LabError, check_path
-from lab.gallery import pages
-from lab.nonlinearity.zoo import shipped_alone
-from lab.places import NOTEBOOKS, RESULTS
+from lab.gallery import league, pages
+from lab.nonlinearity.zoo import shipped_alone, zoo_curves
+from lab.papers.entry import Entry
+from lab.places import NOTEBOOKS, RESULTS, SHIPPED
+from lab.plots import go
 from lab.plots.page import CONFIG, room, with_policy
+from lab.store import Store
 from lab.widgets import explore
+from lab.widgets.latent import LatentExplorer
+from lab.widgets.pages import FOLDER as PAGE
 from lab.widgets.pages import style as page_style
 
 EXPLORED = ("transformers/fig5", "transformers/fig6", "transformers/fig11")  # whose explorers need no kernel
+CODES, PROBLEMS = "hypernetwork/codes", 200  # the map of latent codes, and how many there are on it
 MARK = "lab-gallery"  # in a folder that a gallery may be written into again
 
 
@@ -59,29 +68,54 @@ def _write(out: Path, results: Path) -> list[Path]:
     sources = sorted(path.relative_to(NOTEBOOKS).as_posix() for path in NOTEBOOKS.rglob("*.ipynb"))
     sources = [name for name in sources if ".ipynb_checkpoints" not in name]
     pictures = {entry.name: _picture(shipped_results(entry.name, scale).folder) for entry, scale in shown}
-    notebooks, of_figure = pages.notebook_pages(NOTEBOOKS, sources, pictures)
+    explored = _explorers(shown)
+    explorers = {f"explorers/{name}.html": page for name, page in explored.items()}
+    places = {name: f"explorers/{name}.html" for name in explored} | {"Playground": "playground.html"}
+    places |= {name: f"functions.html#function={number}" for number, name in enumerate(zoo_curves()[0])}
+    places |= {"sraven": places[CODES]} if CODES in places else {}
+    notebooks, of_figure = pages.notebook_pages(NOTEBOOKS, sources, pictures, places)
     claimed = {entry.name: [row for row in claims if row["entry"] == entry.name] for entry, _ in shown}
     cards = [
         pages.Card(entry, scale, claimed[name := entry.name], of_figure.get(name), pictures[name])
         for entry, scale in shown
     ]
     findings = NOTEBOOKS.parent / "docs" / "findings.md"  # an installation has none
-    put("index.html", pages.index(cards, claims, sorted(notebooks), findings.is_file()))
+    put("index.html", pages.index(cards, claims, sorted(notebooks), findings.is_file(), places))
     if findings.is_file():
         put("findings.html", pages.findings(findings.read_text(encoding="utf-8")))
     for card in cards:
         _copy(card, out)
         put(f"figures/{card.name}.html", _figure_page(card))
-        if card.name in EXPLORED:
-            put(f"explorers/{card.name}.html", explore(read(card.entry, card.scale)).page())
+    for name, text in explorers.items():
+        put(name, text)
     put("functions.html", pages.functions())
+    put("league.html", league.page())
     put("scorecard.html", pages.scorecard(claims, {entry.name for entry, _ in shown}))
     put("playground.html", pages.page("playground.html", "A network learns, in this page", race=pages.race()))
     for name, text in notebooks.items():
         put(f"notebooks/{name}", text)
-    put("style.css", page_style() + (Path(__file__).parent / "templates" / "style.css").read_text(encoding="utf-8"))
+    here = Path(__file__).parent / "templates"
+    put("style.css", page_style() + (here / "style.css").read_text(encoding="utf-8"))
+    copied = (PAGE / "copied.js").read_text(encoding="utf-8").replace("export ", "")  # a page from disk imports no file
+    put("site.js", copied + (here / "site.js").read_text(encoding="utf-8"))
     put("plotly.js", get_plotlyjs())
     return written
+
+
+def _explorers(shown: Sequence[tuple[Entry, str]]) -> dict[str, str]:
+    """Pages of explorers that need no kernel, by what they explore: figures, which are not drawn for it, and codes."""
+    made = {}
+    for name, scale in ((entry.name, scale) for entry, scale in shown if entry.name in EXPLORED):
+        here = shipped_results(name, scale)
+        tables = {kind: here.table(kind) for kind in ("table", "curves", "functions") if here.path(kind)}
+        made[name] = explore(
+            Figure(go.Figure(), tables.pop("table"), here.facts, "", name, scale, extras=tables)
+        ).page()
+    if (SHIPPED / "runs").is_dir():
+        codes = LatentExplorer(trained("sraven", "hyla", store=Store(SHIPPED), progress=False), PROBLEMS)
+        codes.source = lambda: 'lab.trained("sraven", "hyla")'
+        made[CODES] = codes.page()
+    return made
 
 
 def _copy(card: pages.Card, out: Path) -> None:
@@ -134,4 +168,6 @@ def _figure_page(card: pages.Card) -> str:
         first=first,
         rest=rest.split("\n"),
         links=links,
+        line=f'lab.figure("{name}")',
+        walk=walk(),
     )

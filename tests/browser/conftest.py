@@ -40,6 +40,7 @@ SENDING = """() => { window.refused = [];
   WAYS
 }"""
 LONGEST = 900  # seconds for a test: its waits are long where the machine is busy
+FRAME = "new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))"  # what was asked for is drawn
 FAILED = pytest.StashKey[bool]()
 
 
@@ -83,6 +84,33 @@ def jupyter(browser, tmp_path_factory):
 def page(browser):
     with _page(browser) as page:
         yield page
+
+
+@pytest.fixture
+def offline(browser):
+    """Call with a file, a width and what its address ends with: a page that reaches nothing else, with what its scripts
+    said as `said`."""
+    contexts = []
+
+    def open_(path, width=1280, fragment="", **options):
+        context = browser.new_context(viewport={"width": width, "height": 900}, offline=True, **options)
+        contexts.append(context)
+        page = context.new_page()
+        page.said = []
+        page.on("pageerror", lambda error: page.said.append(str(error)))
+        page.on("console", lambda message: page.said.append(message.text))
+        page.on("requestfailed", lambda request: page.said.append(f"not there: {request.url}"))
+        page.goto(path.as_uri() + fragment)
+        return page
+
+    yield open_
+    for context in contexts:
+        context.close()
+
+
+def wide(page):
+    """By how many pixels the page is wider than its window."""
+    return page.evaluate("document.documentElement.scrollWidth - innerWidth")
 
 
 @pytest.fixture

@@ -1,5 +1,6 @@
 """The gallery: every figure that is shipped, every link leads to a file of the site, nothing lies elsewhere."""
 
+import json
 import re
 from html.parser import HTMLParser
 from urllib.parse import unquote
@@ -7,17 +8,20 @@ from urllib.parse import unquote
 import pytest
 import torch
 
+from lab.catalogue import league
 from lab.catalogue.registry import entries
 from lab.catalogue.scorecard import score
 from lab.catalogue.shipped import best_scale, shipped_results
 from lab.cli import main
 from lab.errors import ArgumentError
+from lab.gallery import league as league_page
 from lab.gallery import site as module
 from lab.gallery import write_gallery
 from lab.gallery.pages import functions, index
+from lab.nonlinearity.functions import scalars
 from lab.nonlinearity.spline import Spline
 from lab.nonlinearity.zoo import zoo_curves, zoo_names
-from lab.places import ZOO
+from lab.places import NOTEBOOKS, ZOO
 from lab.plots.caption import signed
 
 SECRET = "nobody-else-knows"
@@ -97,6 +101,48 @@ def test_every_shipped_figure_and_every_claim_and_function_is_there(site):
     assert "../../explorers/transformers/fig5.html" in Page(site / "figures" / "transformers" / "fig5.html").targets
     start = Page(site / "notebooks" / "00_start_here.html")
     assert "../playground.html" in start.targets and any("functions.html#" in target for target in start.targets)
+    named = {target.rpartition("=")[2] for target in index.targets if target.startswith("functions.html#function=")}
+    assert len(named) == len(zoo_curves()[0]) + len(scalars()) and all(name in index.words for name in scalars())
+
+
+def test_a_notebooks_explorers_are_alive_on_its_page_or_it_says_that_they_take_a_kernel(site):
+    alive = set()
+    for path in (site / "notebooks").rglob("*.html"):
+        text, source = path.read_text(), NOTEBOOKS / path.relative_to(site / "notebooks").with_suffix(".ipynb")
+        code = "\n".join(
+            "".join(cell["source"]) for cell in json.loads(source.read_text())["cells"] if "outputs" in cell
+        )
+        frames = re.findall(r'<iframe src="([^"]+)"', text)
+        alive |= {target.rpartition("../")[2].partition("#")[0] for target in frames}
+        assert len(frames) + text.count("with a kernel.</p>") == len(
+            re.findall(r"lab\.explore\(|(?:Explorer|Playground)\(", code)
+        )
+    explorers = {path.relative_to(site).as_posix() for path in (site / "explorers").rglob("*.html")}
+    assert alive == explorers | {"functions.html", "playground.html"} and len(explorers) == 4
+
+
+def test_every_figure_has_the_line_that_makes_it_and_the_whole_site_is_small(site):
+    for name in entries():
+        if (page := site / "figures" / f"{name}.html").is_file():
+            line = f'data-copy="lab.figure(&#34;{name}&#34;)"'
+            assert line in page.read_text() and f'lab.figure("{name}")' in Page(page).words
+    assert sum(path.stat().st_size for path in site.rglob("*")) < 40e6
+
+
+def test_the_league_has_a_row_for_each_function_and_ones_own_where_they_are_trained(site, tmp_path, monkeypatch):
+    row = re.compile(r'<th scope="row" data-value="([^"]+)"')
+    text = (site / "league.html").read_text()
+    shipped = set(row.findall(text))
+    assert shipped == set(league.league.FIXED + league.league.LEARNING) | {league.league.LEARNED}
+    assert text.count("<polyline") == len(shipped) - 1 and 'aria-sort="ascending"' in text
+    monkeypatch.setenv("LAB_ZOO", str(tmp_path / "zoo"))
+    monkeypatch.setenv("LAB_STORE", str(tmp_path / "store"))
+    Spline([0.0, 1.0, 0.0]).save(tmp_path / "hat.json")
+    league.add(str(tmp_path / "hat.json"))
+    assert set(row.findall(league_page.page())) == shipped, "what nobody has trained has no row"
+    made = league.standing("smoke", mine=True, progress=False)
+    monkeypatch.setattr(league_page, "standing", lambda **more: league.standing("smoke", **more))
+    assert set(made.table["function"]) == set(row.findall(league_page.page())) > {"mine/league/hat"}
 
 
 def test_a_file_of_the_zoo_that_cannot_be_drawn_is_named_and_the_pages_agree_on_the_others(tmp_path, monkeypatch):
@@ -106,7 +152,7 @@ def test_a_file_of_the_zoo_that_cannot_be_drawn_is_named_and_the_pages_agree_on_
     page = index([], [], [])
     assert "mine/a (has 2 functions" in page and 'href="functions.html#' in page
     number = list(zoo_curves()[0]).index("mine/hat")
-    assert re.search(rf'functions.html#{number}">(?:(?!</a>).)*<h3>mine/hat</h3>', page)
+    assert re.search(rf'functions.html#function={number}">(?:(?!</a>).)*<h3>mine/hat</h3>', page)
     assert "mine/hat" in functions() and "mine/a" not in functions()
 
 
@@ -124,7 +170,8 @@ def test_numbers_are_told_as_one_says_them(site):
             assert not found, f"{path.relative_to(site)}: {words[max(0, found.start() - 40) : found.end() + 20]}"
 
 
-def test_it_replaces_a_gallery_and_nothing_else(site, tmp_path):
+def test_it_replaces_a_gallery_and_nothing_else(tmp_path, monkeypatch):
+    monkeypatch.setattr(module, "_write", lambda out, results: [])  # each gallery takes seconds
     (tmp_path / "letter.txt").write_text("mine")
     with pytest.raises(ArgumentError, match="holds other things"):
         write_gallery(tmp_path)
@@ -132,6 +179,7 @@ def test_it_replaces_a_gallery_and_nothing_else(site, tmp_path):
     with pytest.raises(ArgumentError, match="holds other things"):
         write_gallery(tmp_path / "file")
     assert (tmp_path / "letter.txt").read_text() == "mine"
-    (site / "old.html").touch()
-    write_gallery(site)
-    assert not (site / "old.html").exists()
+    write_gallery(tmp_path / "site")
+    (tmp_path / "site" / "old.html").touch()
+    write_gallery(tmp_path / "site")
+    assert not (tmp_path / "site" / "old.html").exists()

@@ -1,8 +1,10 @@
 """CompatibilityExplorer: click a cell of Figure 5 or 11, and see the learning curves behind it."""
 
+import re
 from math import isfinite
 from typing import Any
 
+import numpy as np
 import pandas as pd
 import traitlets
 from plotly.colors import sample_colorscale
@@ -11,7 +13,7 @@ from lab.catalogue.figure import Figure
 from lab.errors import ArgumentError
 from lab.papers.compatibility import BASELINE, NO_MODEL_LEARNS, best, delta, square, unlearned
 from lab.plots.caption import counted
-from lab.plots.style import DELTA_DARK, DELTA_RANGE, DIVERGING, INK, METHOD_COLOURS
+from lab.plots.style import DELTA_RANGE, DIVERGING, METHOD_COLOURS
 from lab.tasks.named import task_title
 from lab.widgets import pages
 from lab.widgets.explorer import Explorer, menu
@@ -115,7 +117,7 @@ class CompatibilityExplorer(Explorer):
             "text": text.replace("-", "−"),
             "words": words.replace("-", "−") + ("; no model learns this task" if task in self._unlearned else ""),
             "shade": shade,
-            "ink": FAINT if flat else "#FFFFFF" if abs(value) > DELTA_DARK else INK,
+            "ink": FAINT if flat else _ink(shade),
             "best": (architecture, task) in tops,
         }
 
@@ -137,3 +139,10 @@ class CompatibilityExplorer(Explorer):
         if any(row is None for part in self.view.parts for row in part["baselines"]):
             text += f" The figure came without its curves; lab.figure('{self._name}', …, force=True) trains them."
         self.say(text)
+
+
+def _ink(shade: str) -> str:
+    """White or black, whichever can be read on a shade, "rgb(…)": with a contrast of 4.5 at least."""
+    parts = np.array([float(part) for part in re.findall(r"[\d.]+", shade)]) / 255
+    light = np.where(parts <= 0.04045, parts / 12.92, ((parts + 0.055) / 1.055) ** 2.4) @ (0.2126, 0.7152, 0.0722)
+    return "#FFFFFF" if light < 0.18 else "#000000"

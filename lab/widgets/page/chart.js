@@ -37,7 +37,7 @@ export function chart(parent, label) {
   const box = node("div", { class: "lab-chart", style: "position: relative; width: 100%" }, parent);
   const legend = node("div", { class: "lab-legend", style: "font: 12px/1.5 sans-serif; padding: 0 12px" }, box);
   const svg = node("svg", { width: "100%", style: "display: block; font: 11px sans-serif" }, box);
-  const readout = node("div", { class: "lab-readout", "aria-live": "off",
+  const readout = node("div", { class: "lab-readout", "aria-live": "polite",
     style: "font: 12px/1.4 sans-serif; min-height: 1.4em; padding: 0 12px; font-variant-numeric: tabular-nums" }, box);
   const clip = `lab-chart-${++made}`;
   let spec = null, width = 0, scales = null, hovered = null, walked = null, waiting = false;
@@ -110,11 +110,12 @@ export function chart(parent, label) {
   walks(svg, label, places, (place) => {
     walked = place;
     if (spec) draw(spec);
-    readout.setAttribute("aria-live", place ? "polite" : "off");
+    readout.setAttribute("aria-live", "polite");
     readout.textContent = place?.said ?? "";
   });
   svg.addEventListener("pointermove", (event) => {
     if (!spec) return;
+    readout.setAttribute("aria-live", "off"); // a mouse passes many
     const x = scales.back(event.clientX - svg.getBoundingClientRect().x);
     hovered = x < spec.x[0] || x > spec.x[1] ? null : x;
     later();

@@ -59,7 +59,7 @@ export function plot(parent, label) {
   const legend = node("div", { class: "lab-legend", style: "font: 12px/1.6 sans-serif; padding: 0 12px" }, box);
   const wide = node("div", { class: "lab-sideways" }, box);
   const svg = node("svg", { style: "display: block; font: 11px sans-serif; overflow: visible" }, wide);
-  const readout = node("div", { class: "lab-readout", "aria-live": "off", style: "font: 12px/1.4 sans-serif; min-height: 1.4em; padding: 0 12px" }, box);
+  const readout = node("div", { class: "lab-readout", "aria-live": "polite", style: "font: 12px/1.4 sans-serif; min-height: 1.4em; padding: 0 12px" }, box);
   let figure = null, width = 0, spots = [], cells = [];
 
   function draw(next) {
@@ -234,10 +234,11 @@ export function plot(parent, label) {
   walks(svg, label, places, (place) => {
     svg.querySelector(".lab-ring")?.remove();
     if (place) node("circle", { class: "lab-ring", cx: place.x, cy: place.y, r: 7, fill: "none", stroke: "#D55E00", "stroke-width": 2 }, svg);
-    readout.setAttribute("aria-live", place ? "polite" : "off");
+    readout.setAttribute("aria-live", "polite");
     readout.textContent = place?.said ?? "";
   });
   svg.addEventListener("pointermove", (event) => {
+    readout.setAttribute("aria-live", "off"); // a mouse passes many
     const bounds = svg.getBoundingClientRect(), [x, y] = [event.clientX - bounds.x, event.clientY - bounds.y];
     const inside = ({ box: [left, top, right, bottom] }) => x >= left && x <= right && y >= top && y <= bottom;
     const away = ({ at, box }) => (box ? (inside({ box }) ? 0 : Infinity) : Math.hypot(at[0] - x, at[1] - y));

@@ -28,7 +28,7 @@ KINDS |= {word: f"{KINDS[on_own]} stand-in" for on_own, word in ON_STAND_IN.item
 WIDE = 170  # px: of a claim's interval
 FIGURE = re.compile(r'lab\.figure\("([^"]+)"')
 # what a cell names: name = lab.figure("transformers/fig5"…; lab.explore(name…, lab.explore("add"…, Playground(…
-NAMED = re.compile(r'^(\w+) = (?:lab\.(?:figure|zoo|trained)\("([^"]+)")?', re.MULTILINE)
+NAMED = re.compile(r'^(\w+) = (?:lab\.(?:figure|zoo|trained)\("([^"]+)"|(probes\.landscape)\()?', re.MULTILINE)
 EXPLORED = re.compile(r'\blab\.explore\("?([\w/.-]+)|\b(Playground|\w+Explorer)\(')
 SEEN, COURSE = 5.0, 501  # of a named function: to both sides of 0; points, ten in a period of the fastest sine
 LINK = re.compile(r'href="([^":#]+)\.ipynb(#[^"]*)?"')
@@ -190,7 +190,7 @@ def notebook_pages(
                 cells.append({"words": _words(source)})
                 continue
             figures = [figure for figure in FIGURE.findall(source) if figure in shown]
-            meant |= NAMED.findall(source)
+            meant |= {name: figure or probe for name, figure, probe in NAMED.findall(source)}
             explored = [meant.get(what, what) or kind for what, kind in EXPLORED.findall(source)]
             cells.append({"code": source, "figures": figures, "explored": explored})
             of_figure = dict.fromkeys(figures, target) | of_figure

@@ -3,40 +3,33 @@
 import gzip
 import json
 import shutil
-from collections.abc import Sequence
 from contextlib import nullcontext
 from pathlib import Path
 
 from plotly.offline import get_plotlyjs
 
-from lab.api import trained
-from lab.catalogue.figure import Figure, walk
+from lab.catalogue.figure import walk
 from lab.catalogue.registry import PAPERS, entries
 from lab.catalogue.results import PACKED, Results
 from lab.catalogue.scorecard import score
 from lab.catalogue.shipped import best_scale, shipped_results
 from lab.errors import ArgumentError, LabError, check_path
 from lab.gallery import league, pages
+from lab.gallery.explorers import CODES, FIGURES, LANDSCAPE, explorers
 from lab.nonlinearity.zoo import shipped_alone, zoo_curves
-from lab.papers.entry import Entry
-from lab.places import NOTEBOOKS, RESULTS, SHIPPED
-from lab.plots import go
+from lab.places import NOTEBOOKS, RESULTS
 from lab.plots.page import CONFIG, room, with_policy
-from lab.store import Store
-from lab.widgets import explore
-from lab.widgets.latent import LatentExplorer
 from lab.widgets.pages import FOLDER as PAGE
 from lab.widgets.pages import style as page_style
 
-EXPLORED = ("transformers/fig5", "transformers/fig6", "transformers/fig11")  # whose explorers need no kernel
-CODES, PROBLEMS = "hypernetwork/codes", 200  # the map of latent codes, and how many there are on it
 MARK = "lab-gallery"  # in a folder that a gallery may be written into again
 
 
 def write_gallery(out: str | Path = "out/gallery", results: Path = RESULTS, mine: bool = False) -> list[Path]:
     """Write the site into a folder; its files, the first page first.
 
-    mine: with the functions of your own zoo. Without, it has what came with the lab and can be sent around.
+    mine: with the functions of your own zoo, and rows of the league for those that are trained. Without, it has what came
+    with the lab and can be sent around.
     The folder must be empty, new, or an older gallery, which is replaced. Nothing of the site lies elsewhere: it opens
     from disk and from any static host. Raises ArgumentError for another folder, LabError where it cannot be written.
     """
@@ -68,11 +61,11 @@ def _write(out: Path, results: Path) -> list[Path]:
     sources = sorted(path.relative_to(NOTEBOOKS).as_posix() for path in NOTEBOOKS.rglob("*.ipynb"))
     sources = [name for name in sources if ".ipynb_checkpoints" not in name]
     pictures = {entry.name: _picture(shipped_results(entry.name, scale).folder) for entry, scale in shown}
-    explored = _explorers(shown)
-    explorers = {f"explorers/{name}.html": page for name, page in explored.items()}
+    explored = explorers({entry.name: scale for entry, scale in shown})
     places = {name: f"explorers/{name}.html" for name in explored} | {"Playground": "playground.html"}
     places |= {name: f"functions.html#function={number}" for number, name in enumerate(zoo_curves()[0])}
-    places |= {"sraven": places[CODES]} if CODES in places else {}
+    for what, name in (("sraven", CODES), ("probes.landscape", LANDSCAPE)):  # as notebooks call them
+        places |= {what: places[name]} if name in places else {}
     notebooks, of_figure = pages.notebook_pages(NOTEBOOKS, sources, pictures, places)
     claimed = {entry.name: [row for row in claims if row["entry"] == entry.name] for entry, _ in shown}
     cards = [
@@ -86,8 +79,8 @@ def _write(out: Path, results: Path) -> list[Path]:
     for card in cards:
         _copy(card, out)
         put(f"figures/{card.name}.html", _figure_page(card))
-    for name, text in explorers.items():
-        put(name, text)
+    for name, text in explored.items():
+        put(f"explorers/{name}.html", text)
     put("functions.html", pages.functions())
     put("league.html", league.page())
     put("scorecard.html", pages.scorecard(claims, {entry.name for entry, _ in shown}))
@@ -100,22 +93,6 @@ def _write(out: Path, results: Path) -> list[Path]:
     put("site.js", copied + (here / "site.js").read_text(encoding="utf-8"))
     put("plotly.js", get_plotlyjs())
     return written
-
-
-def _explorers(shown: Sequence[tuple[Entry, str]]) -> dict[str, str]:
-    """Pages of explorers that need no kernel, by what they explore: figures, which are not drawn for it, and codes."""
-    made = {}
-    for name, scale in ((entry.name, scale) for entry, scale in shown if entry.name in EXPLORED):
-        here = shipped_results(name, scale)
-        tables = {kind: here.table(kind) for kind in ("table", "curves", "functions") if here.path(kind)}
-        made[name] = explore(
-            Figure(go.Figure(), tables.pop("table"), here.facts, "", name, scale, extras=tables)
-        ).page()
-    if (SHIPPED / "runs").is_dir():
-        codes = LatentExplorer(trained("sraven", "hyla", store=Store(SHIPPED), progress=False), PROBLEMS)
-        codes.source = lambda: 'lab.trained("sraven", "hyla")'
-        made[CODES] = codes.page()
-    return made
 
 
 def _copy(card: pages.Card, out: Path) -> None:
@@ -153,7 +130,7 @@ def _figure_page(card: pages.Card) -> str:
     layout = plot["layout"] | {"autosize": True}
     for part, change in room(layout).items():
         layout[part] = layout.get(part, {}) | change if isinstance(change, dict) else change
-    links = {"explorer": f"explorers/{name}.html"} if name in EXPLORED else {}
+    links = {"explorer": f"explorers/{name}.html"} if name in FIGURES else {}
     links |= {table: f"tables/{name}/{table}" for table in _tables(folder)}
     links |= {"notebook": f"notebooks/{card.notebook}"} if card.notebook else {}
     return pages.page(

@@ -90,6 +90,7 @@ def with_policy(page: str, *, site: bool = False) -> str:
         "script-src": [*hashes, *files],
         "style-src": ["'unsafe-inline'", *files],
         "img-src": ["data:", "blob:", *files],
+        "frame-src": files,
     }
     allowed = dict.fromkeys(("default-src", "connect-src", "form-action", "base-uri"), []) | allowed
     policy = "; ".join(f"{name} {' '.join(sources) or NOTHING}" for name, sources in allowed.items())

@@ -35,7 +35,7 @@ def test_a_link_shows_what_was_seen_and_a_damaged_one_what_the_page_begins_with(
     before, numbers = shown(page), menu.locator("option").count()
     menu.select_option("mish")
     page.get_by_label("slope").check()
-    page.get_by_label("smooth").press("ArrowRight")
+    page.get_by_role("slider", name="smooth").press("ArrowRight")
     page.get_by_role("button", name="light or dark").click()
     link, drawn = fragment(page), shown(page)
     again = offline(path, fragment=link)

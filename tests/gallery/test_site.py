@@ -118,7 +118,7 @@ def test_a_notebooks_explorers_are_alive_on_its_page_or_it_says_that_they_take_a
             re.findall(r"lab\.explore\(|(?:Explorer|Playground)\(", code)
         )
     explorers = {path.relative_to(site).as_posix() for path in (site / "explorers").rglob("*.html")}
-    assert alive == explorers | {"functions.html", "playground.html"} and len(explorers) == 4
+    assert alive == explorers | {"functions.html", "playground.html"} and len(explorers) == 5
 
 
 def test_every_figure_has_the_line_that_makes_it_and_the_whole_site_is_small(site):

@@ -8,7 +8,7 @@ function walkPlotly() {
     const ring = document.createElement("div"), told = document.createElement("p");
     ring.style.cssText = "position: absolute; width: 16px; height: 16px; margin: -10px; border: 2px solid #D55E00; border-radius: 50%; pointer-events: none; display: none; z-index: 2";
     told.setAttribute("aria-live", "polite");
-    told.style.minHeight = "1.5em";
+    told.style.margin = 0; // no room as long as nobody walks
     plot.style.position = "relative";
     plot.append(ring);
     plot.after(told);

@@ -28,8 +28,8 @@ MARK = "lab-gallery"  # in a folder that a gallery may be written into again
 def write_gallery(out: str | Path = "out/gallery", results: Path = RESULTS, mine: bool = False) -> list[Path]:
     """Write the site into a folder; its files, the first page first.
 
-    mine: with the functions of your own zoo, and rows of the league for those that are trained. Without, it has what came
-    with the lab and can be sent around.
+    mine: with the functions of your own zoo, and rows of the league for trained ones. Without, it has what came with
+    the lab and can be sent around.
     The folder must be empty, new, or an older gallery, which is replaced. Nothing of the site lies elsewhere: it opens
     from disk and from any static host. Raises ArgumentError for another folder, LabError where it cannot be written.
     """

@@ -10,6 +10,8 @@ from lab.gallery import write_gallery
 from tests.browser.conftest import FRAME, wide
 from tests.browser.jupyter import UNREAD
 
+EXPLORED = ("hypernetwork/codes", "transformers/fig5", "simplicity/fig7_landscape")
+
 
 @pytest.fixture(scope="module")
 def site(tmp_path_factory):
@@ -152,7 +154,7 @@ def test_the_league_is_sorted_by_mouse_and_keyboard(offline, site):
     assert ranks == sorted(ranks) and wide(page) <= 0 and page.said == []
 
 
-def test_the_gallery_opens_from_disk_and_a_network_learns_in_it(offline, site, findings):
+def test_the_gallery_opens_from_disk_and_a_network_learns_in_it(offline, site, sends, findings):
     page = offline(site / "index.html")
     cards = page.locator("article.card:visible")
     every = cards.count()
@@ -191,15 +193,10 @@ def test_the_gallery_opens_from_disk_and_a_network_learns_in_it(offline, site, f
     narrow = offline(site / "index.html", 600)
     assert wide(narrow) <= 0 and page.said == [] and narrow.said == []
     narrow.emulate_media(color_scheme="dark", reduced_motion="reduce")
-    assert findings(narrow) == []
-    pages = (
-        "scorecard",
-        "functions",
-        "notebooks/00_start_here",
-        "league",
-        "playground",
-        "explorers/hypernetwork/codes",
-    )
-    for name in (*pages, "explorers/transformers/fig5"):
+    pages = ["scorecard", "functions", "notebooks/00_start_here", "league", "playground", "index"]
+    for name in [*pages, "figures/transformers/fig2", *(f"explorers/{one}" for one in EXPLORED)]:
         narrow.goto((site / f"{name}.html").as_uri())
+        narrow.locator("svg, table").first.wait_for()
+        assert narrow.said == [] and sends(narrow) == [], name
         assert findings(narrow) == [], name
+        narrow.said.clear()  # axe-core speaks to frames, which a file's may not

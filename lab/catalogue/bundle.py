@@ -14,6 +14,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from hashlib import sha256
 from importlib.metadata import requires
+from mimetypes import guess_type
 from pathlib import Path, PurePosixPath
 
 from lab.catalogue import registry
@@ -34,6 +35,7 @@ CRATE, MANIFEST, PINS = "ro-crate-metadata.json", "manifest-sha256.txt", "requir
 DAMAGED = (OSError, EOFError, zlib.error, lzma.LZMAError, zipfile.BadZipFile)  # what a damaged ZIP may raise
 UNREADABLE = (*DAMAGED, ValueError, LookupError, TypeError, AttributeError, RuntimeError)
 MOST, TIMES = 4 * 2**30, 1_100  # bytes, unpacked; times its size: what deflate, with which bundles are packed, can do
+LICENCE = "https://spdx.org/licenses/Apache-2.0"
 TIME = (1980, 1, 1, 0, 0, 0)  # of all files in it: the same content gives the same bytes
 
 
@@ -95,7 +97,10 @@ def manifest(digests: Mapping[str, str]) -> bytes:
 
 def metadata(made: Figure, names: list[str]) -> dict:
     """What RO-Crate 1.1 says of a folder: what it is, who made it with what, and its files."""
-    facts, files = made.provenance, [{"@id": name, "@type": "File", "name": PurePosixPath(name).name} for name in names]
+    facts = made.provenance
+    files = [{"@id": name, "@type": "File", "name": PurePosixPath(name).name} for name in names]
+    for file in files:
+        file["encodingFormat"] = guess_type(file["name"])[0] or "application/octet-stream"
     about = {"@id": CRATE, "@type": "CreativeWork", "about": {"@id": "./"}}
     about["conformsTo"] = {"@id": "https://w3id.org/ro/crate/1.1"}
     whole = {
@@ -104,7 +109,8 @@ def metadata(made: Figure, names: list[str]) -> dict:
         "name": f"{made.name}, scale {made.scale}",
         "description": made.short_caption,
         "datePublished": facts["made"][:10],
-        "license": {"@id": "https://spdx.org/licenses/Apache-2.0"},
+        "license": {"@id": LICENCE},
+        "mentions": {"@id": "#made"},
         "hasPart": [{"@id": name} for name in names],
         "version": FORMAT,
     }
@@ -113,7 +119,9 @@ def metadata(made: Figure, names: list[str]) -> dict:
     lab["softwareVersion"] = versions.get("lab_commit", versions["lab"])
     made_by = {"@id": "#made", "@type": "CreateAction", "instrument": {"@id": "#lab"}, "result": {"@id": "./"}}
     made_by |= {"endTime": facts["made"], "name": f"lab figure {made.name} --scale {made.scale}"}
-    return {"@context": "https://w3id.org/ro/crate/1.1/context", "@graph": [about, whole, lab, made_by, *files]}
+    licence = {"@id": LICENCE, "@type": "CreativeWork", "name": "Apache License 2.0"}
+    graph = [about, whole, lab, made_by, licence, *files]
+    return {"@context": "https://w3id.org/ro/crate/1.1/context", "@graph": graph}
 
 
 @contextmanager

@@ -144,8 +144,7 @@ class Figure:
     def _picture(self, kind: str, width: str) -> bytes:
         if width == "page":
             return export.images(captioned(self.plot, self.short_caption, WIDTH).to_json(), formats=(kind,))[kind]
-        from lab.plots.column import column
-        from lab.plots.paper import INCHES, paper
+        from lab.plots.paper import INCHES, column, paper
 
         if kind == "png":
             raise ArgumentError("a picture for a column is SVG or PDF; a PNG has the width of a page")

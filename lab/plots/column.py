@@ -13,18 +13,19 @@ from typing import Any
 
 import numpy as np
 
-from lab.plots.paper import POINT, SIZES, WIDTH, crowded, meet, wrapped
 from lab.plots.svg.axes import Axis, numbers
-from lab.plots.svg.canvas import Canvas, plain_text, width
+from lab.plots.svg.canvas import Canvas, Label, plain_text, width
 from lab.plots.svg.drawing import CELLS, ROW, Drawing
-from lab.plots.svg.known import is_known
+from lab.plots.svg.labels import meet, wrapped
 
+INCHES = 3.25
+WIDTH = 366.0  # px that are drawn on these inches: so 11 px are 7 pt
+POINT = INCHES * 72 / WIDTH  # pt a px
+SIZES = (7.0, 9.0)  # pt of text; an exponent has 0.7 of it
 EDGE, GAP, LINE = 3.0, 10.0, 15.0  # px: around all, between panels with their labels, of a line of text
 ROUNDS = 4  # of measuring and placing
-LEAST, MANY = 32.0, 1000  # px of a panel's width; a narrower one is as bad as so many labels that meet
+LEAST = 32.0  # px of a panel's width
 BAR = 31.0  # px of a colour bar with its numbers
-# Panels beside each other (None: as in the figure), and how much higher they are; the first that fits is taken
-ARRANGEMENTS = ((None, 1.0), (None, 1.5), (3, 1.0), (2, 1.0), (2, 1.5), (1, 1.0), (1, 1.5), (None, 2.2), (1, 2.2))
 
 
 @dataclass
@@ -45,33 +46,6 @@ class Panel:
     @property
     def wide(self) -> float:
         return self.old[1] - self.old[0]
-
-
-class Unknown(ValueError):
-    """A figure has something that is drawn by a browser alone."""
-
-
-def column(figure: Mapping) -> Canvas:
-    """A figure, as `go.Figure.to_dict` gives it, drawn for a column. ValueError where it cannot be.
-
-    >>> canvas = column({"data": [{"type": "scatter", "y": [1, 2]}], "layout": {"height": 300}})
-    >>> canvas.width, crowded(canvas)
-    (366.0, [])
-    """
-    if not is_known(figure):
-        raise Unknown("this figure has something that is drawn by a browser alone; give no width")
-    best, fewest = None, 0
-    for columns, stretch in ARRANGEMENTS:
-        arrangement = Column(figure, columns, stretch)
-        canvas = arrangement.canvas
-        assert canvas is not None
-        problems = len(crowded(canvas)) + MANY * arrangement.is_narrow
-        if best is None or problems < fewest:
-            best, fewest = canvas, problems
-        if not problems:
-            break
-    assert best is not None
-    return best
 
 
 class Column:
@@ -107,6 +81,7 @@ class Column:
         self.canvas = self._placed().draw()
         if self._flip():
             self.canvas = self._placed().draw()
+        self.cut = self._cut()
 
     def _say_axes(self) -> None:
         """Each axis with all that its template says."""
@@ -161,6 +136,13 @@ class Column:
         note = self.notes[n]
         above = note.get("yref") == "paper" or str(note.get("yref")).endswith("domain")
         return above and note.get("yanchor") == "bottom" and not note.get("showarrow", False)
+
+    def _spans(self, n: int, panel: Panel) -> bool:
+        """Whether a title is that of a row: no other panel of the row has one at this height."""
+        shifts = [note.get("yshift", 0) for note in self.first.layout["annotations"]]
+        row = next(row for row in self.rows if any(one is panel for one in row))
+        others = [m for one in row if one is not panel for m in one.notes if self._is_head(m)]
+        return row[0] is panel and bool(others) and all(shifts[m] < shifts[n] for m in others)
 
     def _is_inside(self, n: int, panel: Panel) -> bool:
         """Whether an annotation is held at a place within its panel."""
@@ -246,12 +228,19 @@ class Column:
             for n in panel.notes:
                 note, size = self.notes[n], self.notes[n]["font"].get("size", 12)
                 if self._is_head(n):
-                    note["text"] = wrapped(self.texts[n], wide + 0.5 * panel.room[1], size)
+                    room = WIDTH - EDGE - panel.new[0] if self._spans(n, panel) else wide + 0.5 * panel.room[1]
+                    note["text"] = wrapped(self.texts[n], room, size)
                 elif note.get("textangle"):
                     note["text"] = wrapped(self.texts[n], high, size)
                 elif self._is_inside(n, panel):
                     note["text"] = wrapped(self.texts[n], wide / self._cells(panel), size)
-            self._stack([n for n in panel.notes if self._is_head(n)])
+            heads = [n for n in panel.notes if self._is_head(n)]
+            self._stack([n for n in heads if not self._spans(n, panel)])
+            for n in (n for n in heads if self._spans(n, panel)):
+                row = next(row for row in self.rows if row[0] is panel)
+                below = [self.notes[m] for one in row for m in one.notes if self._is_head(m) and m != n]
+                tops = [one.get("yshift", 0) + LINE * (1 + one["text"].count("<br>")) for one in below]
+                self.notes[n]["yshift"] = max(self.first.layout["annotations"][n].get("yshift", 0), *tops)
             self._part([n for n in panel.notes if not self._is_head(n)])
             for name in panel.axes:
                 said = self._axis(name)
@@ -293,24 +282,39 @@ class Column:
                 more = float(boxes[one][:, 1].max() - boxes[two][:, 1].min()) + 1
                 self.notes[one]["yshift"] = self.notes[one].get("yshift", 0) + more
 
+    def _cut(self) -> list[tuple[Label, str, str]]:
+        """Texts at points that reach over an end of their panel, which cuts them: the end, and the other one."""
+        assert self.canvas is not None
+        texts = [label for label in self.canvas.labels if isinstance(label.owner, tuple)]
+        ends = [
+            panel.new
+            for x in texts
+            for panel in self.panels
+            if x.owner in [(a, b) for a in panel.axes for b in panel.axes]
+        ]
+        boxes = [(label, *label.corners[:, 0][[0, 1]], *end[:2]) for label, end in zip(texts, ends, strict=True)]
+        cut = [(label, "left", "right") for label, low, _, left, _ in boxes if low < left - 3]
+        return cut + [(label, "right", "left") for label, _, high, _, right in boxes if high > right + 3]
+
     def _flip(self) -> bool:
-        """Texts at points that meet: the upper one stands above its point; whether there was one."""
+        """Texts at points to the other side of them, where they meet or are cut; whether there was one."""
         assert self.canvas is not None
         texts = [label for label in self.canvas.labels if isinstance(label.owner, tuple)]
         upper = [
-            min(pair, key=lambda x: x.corners[:, 1].min())
+            (min(pair, key=lambda x: x.corners[:, 1].min()), "bottom", "top")
             for pair in combinations(texts, 2)
             if pair[0].owner == pair[1].owner and meet(pair[0].corners, pair[1].corners)
         ]
-        flipped = [
-            (trace, label)
-            for label in upper
-            for trace in self.traces
-            if "bottom" in str(trace.get("textposition")) and label.text in map(plain_text, trace.get("text") or ())
-        ]
-        for trace, _ in flipped:
-            trace["textposition"] = trace["textposition"].replace("bottom", "top")
-        return bool(flipped)
+        flipped = False
+        for label, side, other in upper + self._cut():
+            for trace in self.traces:
+                of = (trace.get("xaxis") or "x", trace.get("yaxis") or "y")
+                place, given = trace.get("textposition"), trace.get("text")
+                if of == label.owner and isinstance(place, str) and label.text in map(plain_text, given or ()):
+                    turned = place.replace("center", other) if side != "bottom" else place
+                    trace["textposition"] = turned.replace(side, other)
+                    flipped = flipped or trace["textposition"] != place
+        return flipped
 
     def _thin(self, name: str, axis: Axis, length: float) -> None:
         """Fewer ticks on an axis whose labels would meet; long words stand upright below it."""
@@ -347,7 +351,11 @@ class Column:
             ]
             low = [label.corners.min(0) for label in labels] + [np.array([left, top])]
             high = [label.corners.max(0) for label in labels] + [np.array([right, bottom])]
-            (x0, y0), (x1, y1) = np.min(low, 0), np.max(high, 0)
+            (x0, y0), (_, y1) = np.min(low, 0), np.max(high, 0)
+            spans = [
+                isinstance(x.owner, int) and self._is_head(x.owner) and self._spans(x.owner, panel) for x in labels
+            ]
+            x1 = max((far[0] for far, span in zip(high, [*spans, False], strict=True) if not span), default=right)
             panel.room = (max(left - x0, 1), max(x1 - right, 6), max(top - y0, 4), max(y1 - bottom, 4))
 
     def _placed(self) -> Drawing:

@@ -1,19 +1,43 @@
-"""Print: the size of a column and of its text, a drawing with its font in it, and labels that meet."""
+"""A figure for a column of a paper: the arrangement of its panels that fits, with its font in the file."""
 
 import base64
+from collections.abc import Mapping
 from html import escape
 from pathlib import Path
-from typing import Any
 
-import numpy as np
+from lab.errors import ArgumentError
+from lab.plots.column import INCHES, WIDTH, Column
+from lab.plots.svg.canvas import KEY, Canvas
+from lab.plots.svg.known import is_known
+from lab.plots.svg.labels import crowded
 
-from lab.plots.svg.canvas import BREAK, KEY, Canvas, Label, width
-
-INCHES = 3.25
-WIDTH = 366.0  # px that are drawn on these inches: so 11 px are 7 pt
-POINT = INCHES * 72 / WIDTH  # pt a px
-SIZES = (7.0, 9.0)  # pt of text; an exponent has 0.7 of it
+# Panels beside each other (None: as in the figure), and how much higher they are; the first that fits is taken
+ARRANGEMENTS = ((None, 1.0), (None, 1.5), (3, 1.0), (2, 1.0), (2, 1.5), (1, 1.0), (1, 1.5), (None, 2.2), (1, 2.2))
+MANY = 1000  # labels that meet are as bad as a panel that is too narrow
 FONT = "DejaVu Sans Condensed"
+
+
+def column(figure: Mapping) -> Canvas:
+    """A figure, as `go.Figure.to_dict` gives it, drawn for a column. ArgumentError where it cannot be.
+
+    >>> canvas = column({"data": [{"type": "scatter", "y": [1, 2]}], "layout": {"height": 300}})
+    >>> canvas.width, crowded(canvas)
+    (366.0, [])
+    """
+    if not is_known(figure):
+        raise ArgumentError("this figure has something that is drawn by a browser alone; give it the width of a page")
+    best, fewest = None, 0
+    for columns, stretch in ARRANGEMENTS:
+        arrangement = Column(figure, columns, stretch)
+        canvas = arrangement.canvas
+        assert canvas is not None
+        problems = len(crowded(canvas)) + len(arrangement.cut) + MANY * arrangement.is_narrow
+        if best is None or problems < fewest:
+            best, fewest = canvas, problems
+        if not problems:
+            break
+    assert best is not None
+    return best
 
 
 def paper(canvas: Canvas, title: str = "") -> str:
@@ -36,56 +60,3 @@ def paper(canvas: Canvas, title: str = "") -> str:
 def _font(name: str) -> str:
     """Letters that figures use, of DejaVu Sans Condensed, whose licence is in the file."""
     return base64.b64encode((Path(__file__).parent / "svg" / f"{name}.woff2").read_bytes()).decode()
-
-
-def crowded(canvas: Canvas) -> list[str]:
-    """Labels that meet another one or leave the picture, in words."""
-    problems = [f"{label.text!r} leaves the picture" for label in canvas.labels if _leaves(label, canvas)]
-    boxes = [(label, *label.corners.min(0), *label.corners.max(0)) for label in canvas.labels]
-    boxes.sort(key=lambda box: box[1])
-    for n, (one, _, top, right, bottom) in enumerate(boxes):
-        for other, left, above, _, below in boxes[n + 1 :]:
-            if left >= right - 0.5:
-                break
-            if above < bottom - 0.5 and below > top + 0.5 and meet(one.corners, other.corners):
-                problems.append(f"{one.text!r} meets {other.text!r}")
-    return problems
-
-
-def _leaves(label: Label, canvas: Canvas) -> bool:
-    return bool((label.corners < -0.5).any() or (label.corners > (canvas.width + 0.5, canvas.height + 0.5)).any())
-
-
-def meet(one: Any, two: Any, least: float = 0.5) -> bool:
-    """Whether two rectangles, turned at will, have more than so many px in common: no side of either parts them."""
-    for box in (one, two):
-        for start, end in ((0, 1), (1, 2)):
-            way = box[end] - box[start]
-            across = [corners @ (way / (np.hypot(*way) or 1)) for corners in (one, two)]
-            if min(part.max() for part in across) - max(part.min() for part in across) <= least:
-                return False
-    return True
-
-
-def wrapped(text: str, room: float, size: float) -> str:
-    """A text in lines of at most `room` px, if its words are so short; bold as it was.
-
-    >>> wrapped("<b>one two</b>", 30, 12)
-    '<b>one</b><br><b>two</b>'
-    """
-    bold = text.startswith("<b>") and text.endswith("</b>") and text.count("<b>") == 1
-    inner = text[3:-4] if bold else text
-    if not bold and width(text, size) <= room:
-        return text
-    tags = ("<b>", "</b>") if bold else ("", "")
-    lines: list[str] = []
-    for part in BREAK.split(inner):
-        line = ""
-        for word in part.split(" "):
-            longer = f"{line} {word}".strip()
-            if line and width(f"{tags[0]}{longer}", size) > room:
-                lines.append(line)
-                longer = word
-            line = longer
-        lines.append(line)
-    return "<br>".join(f"{tags[0]}{line}{tags[1]}" for line in lines)

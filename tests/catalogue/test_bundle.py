@@ -51,6 +51,7 @@ def test_a_bundle_has_the_figure_its_runs_and_the_versions(packed):
     graph = {one["@id"]: one for one in json.loads(content[CRATE])["@graph"]}
     listed = {one["@id"] for one in graph["./"]["hasPart"]}
     assert listed == set(content) - {CRATE, MANIFEST} and listed < set(graph)
+    assert {graph["./"][name]["@id"] for name in ("license", "mentions")} < set(graph), "what it refers to is in it"
 
 
 def test_it_is_verified_and_drawn_without_the_store(packed, monkeypatch, tmp_path):

@@ -95,6 +95,15 @@ def test_a_relabelled_picture_is_reported(png):
         assert not same and "was changed" in said
 
 
+def test_a_note_on_another_picture_is_reported(png):
+    other = (RESULTS / "transformers/fig6/paper/figure.png").read_bytes()
+    noted = [part for part in chunks(other) if part[0] == b"iTXt"]
+    parts = [part for part in chunks(png.read_bytes()) if part[0] != b"iTXt"]
+    png.write_bytes(joined([parts[0], *noted, *parts[1:]]))
+    same, said = verify(png)
+    assert not same and "was changed" in said and "fig6" in said
+
+
 def test_a_picture_of_these_results_is_verified(png, capsys):
     main(["verify", str(png)])
     assert capsys.readouterr().out == f"{png}: {NAME}, scale {SCALE}: the same numbers\n"

@@ -10,9 +10,10 @@ import pytest
 from lab.catalogue import registry
 from lab.catalogue.shipped import best_scale, read
 from lab.errors import ArgumentError
-from lab.plots.column import column
-from lab.plots.paper import INCHES, POINT, SIZES, WIDTH, crowded, meet, paper, wrapped
+from lab.plots.column import INCHES, POINT, SIZES, WIDTH
+from lab.plots.paper import column, paper
 from lab.plots.svg.canvas import Canvas, plain_text, width
+from lab.plots.svg.labels import crowded, meet, wrapped
 
 # panels with titles, rows of numbers, a matrix with numbers, row labels and colour bars, panels of one image
 SOME = ["transformers/fig2", "transformers/table5", "transformers/fig5", "hypernetwork/fig2d", "crossing/league"]
@@ -101,5 +102,5 @@ def test_the_font_is_in_the_file_and_what_is_not_drawn_is_refused(tmp_path):
     for name, wide in (("a.png", "column"), ("a.gif", "page"), ("a.svg", "wide")):
         with pytest.raises(ArgumentError):
             made.save(tmp_path / name, width=wide)
-    with pytest.raises(ValueError, match="drawn by a browser alone"):
+    with pytest.raises(ArgumentError, match="drawn by a browser alone"):
         column({"data": [{"type": "surface", "z": [[1]]}], "layout": {}})

@@ -17,6 +17,7 @@ from lab.places import VERSION as __version__  # noqa: F401
 if TYPE_CHECKING:  # what is asked for is imported then (PEP 562): torch alone takes seconds
     from lab.api import fit, search, train, trained
     from lab.catalogue.build import entry, figure
+    from lab.catalogue.prediction import predict_gain
     from lab.catalogue.scorecard import scorecard
     from lab.comparison import Comparison
     from lab.data import Data
@@ -38,6 +39,7 @@ if TYPE_CHECKING:  # what is asked for is imported then (PEP 562): torch alone t
 _HOMES = {
     "lab.api": ("fit", "search", "train", "trained"),
     "lab.catalogue.build": ("entry", "figure"),
+    "lab.catalogue.prediction": ("predict_gain",),
     "lab.catalogue.scorecard": ("scorecard",),
     "lab.comparison": ("Comparison",),
     "lab.data": ("Data",),
@@ -79,6 +81,7 @@ __all__ = [  # noqa: F822  `__getattr__` gives them
     "fit",
     "load_swapped",
     "plot",
+    "predict_gain",
     "save_swapped",
     "scorecard",
     "search",

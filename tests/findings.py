@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 
 from lab.catalogue import scorecard
+from lab.catalogue.prediction import gains, judge
 from lab.catalogue.registry import entry
 from lab.catalogue.shipped import best_scale, shipped_results
 from lab.estimates import Estimate, mean
@@ -82,6 +83,12 @@ def on_easier_sets() -> list[str]:
     return [estimate(compare_one(groups, *pair)) for pair in pairs]
 
 
+def errors() -> list[str]:
+    """How much further off the ridge is than the constant, over tasks."""
+    judged = judge(gains())
+    return [estimate(mean(judged.model - judged.constant, "tasks"))]
+
+
 NUMBERS = {
     "transformers/rates": rates,
     "hypernetwork/tableA2": lambda: [claim("hypernetwork/tableA2/words")],
@@ -93,6 +100,8 @@ NUMBERS = {
     "simplicity/table4": on_easier_sets,
     "simplicity/fig11": levels,
     "simplicity/fig16": irregularity,
+    "crossing/connectivity": lambda: [claim(f"crossing/connectivity/below-{base}") for base in ("relu", "gelu")],
+    "crossing/league": errors,
 }
 
 if __name__ == "__main__":

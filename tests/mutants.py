@@ -35,7 +35,8 @@ MODULES = {  # by name: files, and the tests that are fast
     "claims": ("lab/papers/claims.py", "tests/papers/test_agreement.py tests/papers/test_claims.py"),
     "store": (
         "lab/store/store.py lab/store/results.py lab/store/contents.py lab/store/leases.py lab/store/checkpoints.py",
-        "tests/test_store.py tests/test_leases.py tests/test_checkpoints.py tests/test_revisions.py",
+        "tests/test_store.py tests/test_leases.py tests/test_checkpoints.py tests/test_revisions.py"
+        " tests/test_buckets.py tests/store/test_power.py",
     ),
 }
 OTHER = {
@@ -45,8 +46,11 @@ OTHER = {
     **{ast.Pow: ast.Mult, ast.Mod: ast.FloorDiv, ast.BitAnd: ast.BitOr, ast.BitOr: ast.BitAnd},
 }
 NAMES = {"min": "max", "max": "min", "any": "all", "all": "any"}
-OP = "lab/nonlinearity/op.py:"
+OP, CLAIMS = "lab/nonlinearity/op.py:", "lab/papers/claims.py:"
 EQUIVALENT = {  # by "file:function: old → new": why nothing can tell it apart
+    f"{CLAIMS}spearman: len(a) > 1 → len(a) >= 1": "the ranks of one value do not vary, which gives NaN, too",
+    f"{CLAIMS}_spearman: 1 → 2": "equal ranks are equal numbers, and give 1 without rounding",
+    f"{CLAIMS}_resampled: 1 → 2": "a hole is below 0, as it was",
     f"{OP}_install: 0 → 1": "what stands for a gradient that nobody asked for is dropped, whatever its size",
     f"{OP}is_plain: return torch._C._len_torch_dispatch_stack() == 0 and all((type(t) in (Tensor, Parameter) for t in "
     "tensors)) → return None": "the long way to a kernel gives the same numbers, later",
@@ -97,7 +101,7 @@ def _others(node):
         yield {"id": NAMES[node.id]}
     elif isinstance(node, (ast.If, ast.IfExp, ast.While)):
         yield {"test": ast.UnaryOp(ast.Not(), node.test)}
-    elif isinstance(node, ast.Return) and node.value is not None:
+    elif isinstance(node, ast.Return) and not isinstance(node.value, (ast.Constant, type(None))):
         yield {"value": ast.Constant(None)}
     elif isinstance(node, (ast.Raise, ast.AugAssign)) or (
         isinstance(node, ast.Expr) and isinstance(node.value, ast.Call)

@@ -11,6 +11,7 @@ import zipfile
 import pandas as pd
 import pytest
 
+import lab
 from tests import fuzz, fuzzed
 from tests.fuzzed import READERS, zipped
 
@@ -113,6 +114,11 @@ FOUND = {  # reader, input, words of what is said; each had an error of another 
         "1,100 times",
     ),
     "one value": ("parquet", lambda _, folder: parquet(1 << 20, folder), "1,100 times"),
+    "no letters": (
+        "parquet",
+        lambda seeds, _: seeds("parquet")[1].replace(b"2020-01-15", b"2020-01-\xf25"),
+        "cannot be read",
+    ),
     "bundle": (
         "bundle",
         lambda seeds, _: b"\xff" + zipped(fuzzed.bundle_seeds.files | {"a": bytes(1 << 26)}, zipfile.ZIP_LZMA),
@@ -133,3 +139,8 @@ def test_what_was_found(case, seeds, tmp_path):
     name, make, words = FOUND[case]
     seeds(name)
     assert words in fuzz.attempt(READERS[name].read, make(seeds, tmp_path), tmp_path)
+
+
+def test_bytes_of_any_file_are_a_text(tmp_path):
+    (tmp_path / "a.zip").write_bytes(bytes(range(256)))  # no archive
+    assert len(lab.Data.from_text(tmp_path / "a.zip", tokens="byte", context=4)) == 63

@@ -1,10 +1,12 @@
 """The store: what goes in comes out, damage is named and never used, a failing disk costs no finished work."""
 
+import errno
 import hashlib
 import json
 import os
 import shutil
 import sys
+import tempfile
 import time
 from pathlib import Path
 
@@ -30,7 +32,7 @@ from lab.spec import (
     replace,
     to_json,
 )
-from lab.store import DamagedError, Store
+from lab.store import DamagedError, Store, checkpoints
 from lab.tasks import Sraven
 
 RUN = RunSpec("memorize", ModelSpec(layers=1, width=8), AdamTrapezoid(steps=6, rate=0.003, batch=8), seed=0)
@@ -502,3 +504,36 @@ def test_what_is_shipped_is_as_it_was_written_and_can_be_used():
     for folder in SHIPPED.glob("runs/*"):
         spec = from_json((folder / "spec.json").read_text())
         assert spec.seed == 0 and Run(spec, shipped).model() is not None
+
+
+def test_a_state_is_known_by_its_beginning_whatever_is_damaged_in_it(store):
+    store.keep_checkpoint(FLEET, WEIGHTS)
+    (path,) = (store.folder / "checkpoints").iterdir()
+    data = path.read_bytes()
+    for length, brace, known in ((data[32:40], b"{", True), (b"\xff" * 8, b"{", True), (data[32:40], b"x", True)):
+        path.write_bytes(data[:32] + length + brace + data[41:])
+        assert checkpoints.is_state(path) == known and store.foreign() == []
+    path.write_bytes(data[:32] + b"\xff" * 8 + b"x" + data[41:])
+    assert not checkpoints.is_state(path) and len(store.foreign()) == 1 and store.clean() == [] and path.exists()
+    assert not checkpoints.is_state(path.with_name("0" * 64))
+
+
+def test_a_folder_that_cannot_be_written_is_named(store, monkeypatch):
+    assert store.problem() is None
+
+    def refuse(dir):  # root may write everywhere
+        raise OSError(errno.EROFS, "Read-only file system", str(dir))
+
+    monkeypatch.setattr(tempfile, "TemporaryFile", refuse)
+    assert (
+        store.problem()
+        == f"{store.folder} cannot be written (read-only file system); name another store with LAB_STORE"
+    )
+
+
+def test_a_result_in_place_of_a_damaged_one_is_whole(store):
+    for name in FILES[:3]:
+        (store.path(RUN) / name).write_bytes(b"damaged")
+    (store.path(RUN) / "done.json").unlink()
+    store.save(RUN, HISTORY, {"other": torch.ones(1)}, {})
+    assert store.load(RUN)[1].keys() == {"other"} and store.verify() == [] and store.foreign() == []

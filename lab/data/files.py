@@ -136,9 +136,8 @@ def _many(count: int, noun: str) -> str:
 
 @contextmanager
 def reading(path: Path, what: str, cure: str) -> Iterator[None]:
-    """LabError where a file is not there, unpacks to too much, or cannot be read in this block."""
+    """LabError where a file is not there, or cannot be read in this block."""
     try:
-        _check_unpacked(path)
         yield
     except LabError:
         raise
@@ -151,10 +150,11 @@ def reading(path: Path, what: str, cure: str) -> Iterator[None]:
 
 def _check_unpacked(path: Path) -> None:
     """LabError where a packed file says that it has more than ROOM and TIMES its size."""
-    if path.suffix in (".zip", ".npz"):
+    kind = path.suffix.lower()
+    if kind in (".zip", ".npz"):
         with zipfile.ZipFile(path) as archive:
             size = sum(member.file_size for member in archive.infolist())
-    elif path.suffix == ".parquet":
+    elif kind == ".parquet":
         from pyarrow.parquet import read_metadata
 
         metadata = read_metadata(path)  # a column of one value takes no place
@@ -189,12 +189,23 @@ def table(source: str | Path | pd.DataFrame) -> Table:
         raise ArgumentError(f"source is a {type(source).__name__}; give pandas.DataFrame(...) of it, or a file")
     path = check_path("source", source)
     kind = "".join(path.suffixes[-2:]) if path.suffix in (".gz", ".zip") else path.suffix
-    readers = {".csv": _separated, ".tsv": _separated, ".parquet": lambda p: _named(pd.read_parquet(p))}
+    readers = {".csv": _separated, ".tsv": _separated, ".parquet": _parquet}
     reader = next((reader for end, reader in readers.items() if kind.lower().startswith(end)), None)
     if reader is None:
         raise ArgumentError(f"source={shown(str(path))}: give a file that ends in {', '.join(KINDS)}")
     with reading(path, "a table", f"a whole {path.suffix} file"):
+        _check_unpacked(path)
         return reader(path)
+
+
+def _parquet(path: Path) -> Table:
+    import pyarrow
+
+    frame = pd.read_parquet(path)
+    for name in frame:
+        if isinstance(frame[name].dtype, pd.StringDtype):  # whose letters are read when they are asked for
+            pyarrow.array(frame[name].array).validate(full=True)
+    return _named(frame)
 
 
 def _named(frame: pd.DataFrame) -> Table:
@@ -263,8 +274,10 @@ def arrays(
 ) -> tuple[Any, np.ndarray, np.ndarray | None]:
     """Inputs, target and groups of an .npz file; inputs are the one array that is left, or several by name."""
     path = check_path("source", path)
-    with reading(path, "an .npz", "what numpy.savez wrote"), np.load(path, allow_pickle=False) as archive:
-        held = {name: archive[name] for name in archive.files}
+    with reading(path, "an .npz", "what numpy.savez wrote"):
+        _check_unpacked(path)
+        with np.load(path, allow_pickle=False) as archive:
+            held = {name: archive[name] for name in archive.files}
     for name in (target, *drop, *([] if groups is None else [groups])):
         if name not in held:
             raise ArgumentError(f"there is no array {shown(name)} in {path}; there are {listed(list(held), name)}")

@@ -13,8 +13,10 @@ from lab.papers.claims import (
     ABSENT,
     FAILS,
     HOLDS,
+    RESAMPLES,
     UNDECIDED,
     Verdict,
+    _resampled,
     absent,
     agreement,
     all_of,
@@ -103,6 +105,7 @@ def between(low, high, **claimed):
 
 def test_a_margin_counts_half_widths_inside_the_claimed_region():
     assert between(2, 4, above=0.0).margin == 2 and between(2, 4, above=0.0, below=5.0).margin == 1
+    assert between(2, 6, above=0.0).margin == 1 and between(8, 9, above=0.0, below=10.0).margin == 2
     assert between(2, 4, above=3.0).margin == -1 and between(2, 2, above=1.0).margin == np.inf
     assert between(2, 2, above=3.0).margin == -np.inf and between(2, 2, above=2.0).margin == 0
     assert between(np.nan, np.nan, above=0.0).margin == -np.inf
@@ -116,3 +119,10 @@ def test_a_verdict_is_where_its_interval_ends():
     for ends, word in {(-1, 0): UNDECIDED, (-3, -2): FAILS, (4, 5): UNDECIDED, (6, 7): FAILS, (1, 2): HOLDS}.items():
         assert between(*ends, **wide).word == word, ends
     assert between(1, 2, above=0.0, reason="none").word == ABSENT
+
+
+def test_a_hole_of_a_matrix_stays_one_in_every_resample():
+    table = cells(2, 3, 1.0).iloc[:5]
+    drawn, holes = _resampled(table, ["architecture", "task"], np.random.default_rng(0))
+    assert drawn.shape == holes.shape == (RESAMPLES, 6) and set(np.unique(drawn[~holes])) == set(range(5))
+    assert abs(holes.mean() - 1 / 6) < 0.02 and (drawn[holes] < 0).all()

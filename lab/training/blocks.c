@@ -31,9 +31,18 @@ typedef struct {
 } block;
 
 typedef struct {
-    int64_t batch, blocks;
+    int64_t batch, blocks, classes; /* classes: that tokens are predicted of, 0 where the losses are another's */
     const block *block;
 } stack;
+
+/* Before the first block, and behind the last one: tokens and their places in, mean cross-entropy of some out. */
+typedef struct {
+    layer table, places, head; /* weight NULL: no places; the table is the last map, too */
+    const int64_t *tokens, *positions, *targets; /* (runs, batch, tokens), (runs, batch, count) twice */
+    const void *weights;                         /* (runs, batch, count) */
+    void *losses;                                /* (runs,) */
+    int64_t count;
+} ends;
 
 #define NAME(f) blocks_##f##_float32
 #define THEIR(f) perceptron_##f##_float32

@@ -142,7 +142,7 @@ static REAL *NAME(share)(const block *f, REAL *room, int64_t some, NAME(kept) *t
 
 /* Room for a chunk's work, and for the transposed weights of each block and the gradients of its biases of scores. */
 typedef struct {
-    REAL *all, *panel, *zeros, *parts[3], *rows, *g, *one, *two, *hidden, *z, *lanes, **turned;
+    REAL *all, *panel, *zeros, *parts[3], *rows, *g, *one, *two, *hidden, *z, *lanes, *logits, *head, **turned;
     NAME(vector) **biases;
 } NAME(desk);
 
@@ -154,7 +154,8 @@ static int64_t NAME(chunk)(const stack *s) { /* sequences: about a hundred rows,
 static int NAME(furnish)(const stack *s, NAME(desk) *to) {
     const block *f = s->block;
     const int64_t n = NAME(chunk)(s) * f->keys, width = f->out.outputs, hidden = f->up.outputs, channels = f->out.inputs;
-    const int64_t wider = hidden > width ? hidden : width, widest = wider > channels ? wider : channels;
+    const int64_t some = hidden > width ? hidden : width, wider = some > channels ? some : channels;
+    const int64_t widest = wider > s->classes ? wider : s->classes;
     to->all = NULL, to->turned = malloc(sizeof(REAL *) * (size_t)(7 * s->blocks));
     to->biases = (NAME(vector) **)to->turned + 6 * s->blocks;
     for (int pass = 0; to->turned && pass < 2; pass++) { /* how much it is; where it is */
@@ -163,6 +164,7 @@ static int NAME(furnish)(const stack *s, NAME(desk) *to) {
         for (int64_t part = 0; part < 3; part++) TAKE(to->parts[part], n * channels);
         TAKE(to->rows, n * width), TAKE(to->g, n * width), TAKE(to->one, n * width), TAKE(to->two, n * width);
         TAKE(to->hidden, n * hidden), TAKE(to->z, n * channels), TAKE(to->lanes, NAME(attend_room)(f) * LANES);
+        TAKE(to->logits, n * s->classes), TAKE(to->head, width * s->classes);
         for (int64_t b = 0; b < s->blocks; b++) {
             const layer *layers[] = {f[b].maps, f[b].maps + 1, f[b].maps + 2, &f[b].out, &f[b].up, &f[b].lower};
             for (int64_t l = 0; l < 6; l++) TAKE(to->turned[6 * b + l], layers[l]->inputs * layers[l]->outputs);
@@ -348,6 +350,17 @@ int NAME(forward)(const stack *s, REAL *x, REAL *y, REAL *all, int64_t first_run
     return failed;
 }
 
+static void NAME(turn)(const stack *s, int64_t run, NAME(desk) d) {
+    for (int64_t b = 0; b < s->blocks; b++) {
+        const block *f = s->block + b;
+        const layer *layers[] = {f->maps, f->maps + 1, f->maps + 2, &f->out, &f->up, &f->lower};
+        for (int64_t l = 0; l < 6; l++)
+            THEIR(transpose)(NAME(of_run)(layers[l]->weight, layers[l], run), layers[l]->down, d.turned[6 * b + l],
+                             layers[l]->inputs, layers[l]->inputs, layers[l]->outputs);
+        if (f->of_relative) memset(d.biases[b], 0, sizeof(NAME(vector)) * (size_t)(f->heads * f->buckets));
+    }
+}
+
 /* of_x; and adds to the gradients of the blocks' weights. */
 int NAME(backward)(const stack *s, const REAL *of_y, REAL *of_x, REAL *all, int64_t first_run, int64_t end) {
     const block *last = s->block + s->blocks - 1;
@@ -356,14 +369,7 @@ int NAME(backward)(const stack *s, const REAL *of_y, REAL *of_x, REAL *all, int6
     const int failed = NAME(furnish)(s, &d);
     for (int64_t run = first_run; !failed && run < end; run++) {
         REAL *room = all + run * size;
-        for (int64_t b = 0; b < s->blocks; b++) {
-            const block *f = s->block + b;
-            const layer *layers[] = {f->maps, f->maps + 1, f->maps + 2, &f->out, &f->up, &f->lower};
-            for (int64_t l = 0; l < 6; l++)
-                THEIR(transpose)(NAME(of_run)(layers[l]->weight, layers[l], run), layers[l]->down, d.turned[6 * b + l],
-                                 layers[l]->inputs, layers[l]->inputs, layers[l]->outputs);
-            if (f->of_relative) memset(d.biases[b], 0, sizeof(NAME(vector)) * (size_t)(f->heads * f->buckets));
-        }
+        NAME(turn)(s, run, d);
         for (int64_t first = 0; first < s->batch; first += chunk) {
             const int64_t some = s->batch - first < chunk ? s->batch - first : chunk, at = run * s->batch + first;
             NAME(kept) kept[s->blocks];

@@ -1,10 +1,10 @@
 """All blocks of transformers side by side in one call of C forward and one backward, with gradients written by hand.
 
-Autograd sees one node for all blocks (`Stack`) and, where a model reads tokens and predicts some of them, two more for
-embedding and loss. A chunk of sequences passes through all blocks while it is in the cache; attention works on as many
-sequences at once as a vector has numbers, so that nothing depends on how short they are. The kernel (`blocks.c`, built
-like the spline's) has the products and functions of perceptrons'. It takes the models in `MODELS`, for few tokens;
-`refusal` says what it lacks for others, whose steps are torch's. It rounds in its own way.
+Autograd sees one node for all blocks (`Stack`), or for the whole model and its loss where tokens are read and some of
+them predicted (`Step`). A chunk of sequences passes through all blocks while it is in the cache; attention works on as
+many sequences at once as a vector has numbers, so that nothing depends on how short they are. The kernel (`blocks.c`,
+built like the spline's) has the products and functions of perceptrons'. It takes the models in `MODELS`, for few
+tokens; `refusal` says what it lacks for others, whose steps are torch's. It rounds in its own way.
 """
 
 import ctypes
@@ -34,9 +34,7 @@ LONGEST = 64  # tokens up to which attention in C is faster than torch's
 ALONE = 2**17  # numbers of a residual stream below which waking another thread costs more than it saves
 POINTER, WHOLE, REAL = ctypes.c_void_p, ctypes.c_int64, ctypes.c_double
 SIGNATURES: dict[str, list[Any]] = {
-    "embed": [POINTER] * 4 + [WHOLE] * 6,
-    "embed_backward": [POINTER] * 4 + [WHOLE] * 6,
-    "head": [POINTER, WHOLE] + [POINTER] * 6 + [WHOLE] * 4,
+    "step": [POINTER] * 3 + [WHOLE] * 2,
     "room": [POINTER],
     "forward": [POINTER] * 4 + [WHOLE] * 2,
     "backward": [POINTER] * 4 + [WHOLE] * 2,
@@ -58,7 +56,14 @@ class _Block(ctypes.Structure):
 
 
 class _Stack(ctypes.Structure):
-    _fields_ = [("batch", WHOLE), ("blocks", WHOLE), ("block", POINTER)]
+    _fields_ = [("batch", WHOLE), ("blocks", WHOLE), ("classes", WHOLE), ("block", POINTER)]
+
+
+class _Ends(ctypes.Structure):
+    _fields_ = [(name, _Layer) for name in ("table", "places", "head")]
+    _fields_ += [(name, POINTER) for name in ("tokens", "positions", "targets", "weights", "losses")] + [
+        ("count", WHOLE)
+    ]
 
 
 @functools.lru_cache(maxsize=1)
@@ -113,15 +118,13 @@ class Losses:
     """The losses (R,) of a batch, ready for backward(), of a model without a `refusal`."""
 
     def __init__(self, model: Any):
-        self.model, self.stack, self.is_of_tokens = model, Stack(model), type(model) is transformer.Transformer
+        self.model, self.stack = model, Stack(model)
+        self.step = Step(model) if type(model) is transformer.Transformer else None
 
     def __call__(self, batch: Batch) -> Tensor:
         model = self.model
-        if self.is_of_tokens and type(batch) is sequences.Batch:
-            places = None if model.position is None else model.position.weight
-            x = self.stack(cast(Tensor, _Embed.apply(batch.tokens, model.embedding.weight, places)))
-            tied = model.unembedding is None
-            return cast(Tensor, _Head.apply(x, (model.embedding if tied else model.unembedding).weight, tied, batch))
+        if self.step is not None and type(batch) is sequences.Batch:
+            return cast(Tensor, _Losses.apply(self.step, batch, *self.step.weights))
         model.stack = self.stack  # in this pass alone: probes differentiate a model's own operations
         try:
             return batch.loss(batch.outputs(model))
@@ -132,11 +135,12 @@ class Losses:
 class Stack:
     """All blocks of a model: what the residual stream receives (R, B, T, C) → what it gives."""
 
-    def __init__(self, model: Any):
-        self.weights = [weight for weight in model.blocks.parameters() if weight.requires_grad]
+    def __init__(self, model: Any, around: Sequence[Tensor] = ()):
+        """around: other weights whose gradients are computed, too."""
+        self.weights = [*around, *(weight for weight in model.blocks.parameters() if weight.requires_grad)]
         self.runs, self.dtype, self.owners = model.runs, self.weights[0].dtype, list(model.blocks)
         self.blocks = (_Block * len(self.owners))()
-        self.c = _Stack(0, len(self.owners), ctypes.addressof(self.blocks))
+        self.c = _Stack(0, len(self.owners), 0, ctypes.addressof(self.blocks))
         self.used: list[Any] = []  # tensors that C points to
         # gradients of one step; those of the step before are overwritten
         self.grads = torch.empty(sum(weight.numel() for weight in self.weights), dtype=self.dtype)
@@ -147,6 +151,7 @@ class Stack:
         self.places: dict[Any, tuple[Tensor, Tensor, Tensor]] = {}
         self.free: list[Tensor] = []  # rooms
         self.asked: Any = None
+        self.work = 0  # numbers of the residual stream
 
     def _describe(self, c: _Block, owner: Any) -> None:
         """Fill in what stays the same."""
@@ -203,6 +208,7 @@ class Stack:
             return parts
         self.asked = (shape, rows) if keep is None else None
         tokens, self.c.batch = shape[2], shape[1]
+        self.work = shape[:3].numel() * self.blocks[0].out.outputs
         for number, c in enumerate(self.blocks):
             last = rows if number == len(self.blocks) - 1 else None
             chosen, visible, bucket = self._places(tokens, last)
@@ -233,7 +239,7 @@ class Stack:
         self._call("backward", grad, of_x, room)
         return of_x, torch._C._nn.unflatten_dense_tensors(self.grads, self.weights)
 
-    def _call(self, name: str, *given: Tensor) -> int:
+    def _call(self, name: str, *given: Any) -> int:
         if not given:
             return _called(name, self.dtype, ctypes.byref(self.c))
         failed: list[int] = []
@@ -241,7 +247,7 @@ class Stack:
         def work(first: int, end: int) -> None:
             failed.append(_called(name, self.dtype, ctypes.byref(self.c), *given, first, end))
 
-        native.share(work, self.runs, worthwhile=self.runs * given[0][0].numel() >= ALONE)
+        native.share(work, self.runs, worthwhile=self.work >= ALONE)
         if any(failed):
             raise MemoryError("no memory for a chunk of sequences")
         return 0
@@ -285,47 +291,42 @@ class _Pass(torch.autograd.Function):
         return None, None, None, of_x, *grads
 
 
-class _Embed(torch.autograd.Function):
-    """Tokens (R, B, T) → (R, B, T, C)."""
+class Step(Stack):
+    """All of a model that reads tokens and predicts some of them: losses and gradients in one call."""
 
-    @staticmethod
-    def forward(ctx: Any, tokens: Tensor, table: Tensor, places: Tensor | None) -> Tensor:
-        ctx.tokens, ctx.weights = tokens.contiguous(), (table, places)
-        x = table.new_empty(*tokens.shape, table.shape[2])
-        _embed("embed", ctx.tokens, table, places, x)
-        return x
+    def __init__(self, model: Any):
+        parts = [model.embedding, model.position, model.unembedding]
+        super().__init__(model, [part.weight for part in parts if part is not None])
+        self.ends, self.c.classes = _Ends(), model.embedding.weight.shape[1]
+        for layer, part in zip((self.ends.table, self.ends.places, self.ends.head), parts, strict=True):
+            if part is not None:
+                self._add(layer, part.weight, None)
 
-    @staticmethod
-    @once_differentiable
-    def backward(ctx: Any, grad: Tensor) -> Any:
-        grads = [None if weight is None else torch.zeros_like(weight) for weight in ctx.weights]
-        _embed("embed_backward", ctx.tokens, grads[0], grads[1], grad.contiguous())
-        return None, *grads
-
-
-def _embed(name: str, tokens: Tensor, table: Tensor | None, places: Tensor | None, x: Tensor) -> None:
-    known, longest = (0 if weight is None else weight.shape[1] for weight in (table, places))
-    _called(name, x.dtype, table, places, tokens, x, *x.shape, known, longest)
-
-
-class _Head(torch.autograd.Function):
-    """The losses (R,) of a batch, from what the blocks give; gradients are computed with them."""
-
-    @staticmethod
-    def forward(ctx: Any, x: Tensor, weight: Tensor, tied: bool, batch: sequences.Batch) -> Tensor:
-        ctx.grads = torch.zeros_like(x), torch.zeros_like(weight)
-        inputs, outputs = weight.shape[1:] if not tied else weight.shape[:0:-1]
-        layer = _Layer(weight.data_ptr(), None, ctx.grads[1].data_ptr(), None, inputs, outputs, outputs)
-        given = x, batch.positions.contiguous(), batch.targets.contiguous(), batch.weights.to(x.dtype).contiguous()
-        losses = x.new_empty(len(x))
-        sizes = *x.shape[:3], batch.targets.shape[2]
-        if _called("head", x.dtype, ctypes.byref(layer), tied, *given, losses, ctx.grads[0], *sizes):
-            raise MemoryError("no memory for logits")
+    def losses(self, batch: sequences.Batch) -> Tensor:
+        """The losses (R,); gradients are in `grads` then."""
+        self.prepare(batch.tokens.shape, None, None)
+        weights, losses = batch.weights.to(self.dtype), torch.empty(self.runs, dtype=self.dtype)
+        parts = [part.contiguous() for part in (batch.tokens, batch.positions, batch.targets, weights)]
+        for name, part in zip(("tokens", "positions", "targets", "weights", "losses"), (*parts, losses), strict=True):
+            setattr(self.ends, name, part.data_ptr())
+        self.ends.count = batch.targets.shape[2]
+        room = Room(self.free, self.runs * self._call("room"), self.dtype)
+        self.grads.zero_()
+        self._call("step", ctypes.byref(self.ends), room.tensor)
         return losses
 
+
+class _Losses(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, step: Step, batch: sequences.Batch, *weights: Tensor) -> Tensor:
+        ctx.step = step
+        return step.losses(batch)
+
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, grad: Tensor) -> Any:
-        if bool((grad == 1).all()):
-            return *ctx.grads, None, None
-        return *(of_runs(grad, each) * each for each in ctx.grads), None, None
+        step = ctx.step
+        grads = torch._C._nn.unflatten_dense_tensors(step.grads, step.weights)
+        if not bool((grad == 1).all()):
+            grads = [of_runs(grad, each) * each for each in grads]
+        return None, None, *grads

@@ -93,11 +93,8 @@ def test_gradients_of_blocks_are_those_of_finite_differences(name):
 
 @pytest.mark.parametrize("tied", [False, True])
 def test_gradients_of_embedding_and_loss_are_those_of_finite_differences(tied):
-    batch, generator = batch_of(sequences_=4), torch.Generator().manual_seed(3)
-    shapes = [(2, 7, 3), (2, 6, 3), (2, 4, 6, 3), (2, 7, 3) if tied else (2, 3, 7)]
-    tensors = [torch.randn(s, dtype=torch.float64, generator=generator, requires_grad=True) for s in shapes]
-    assert gradcheck(lambda table, places: blocks._Embed.apply(batch.tokens, table, places), tensors[:2])
-    assert gradcheck(lambda x, weight: blocks._Head.apply(x, weight, tied, batch), tensors[2:])
+    batch, losses = batch_of(sequences_=4), blocks.Losses(transformer(ModelSpec(1, 1, width=4, tied=tied)))
+    assert gradcheck(lambda *_: losses(batch), tuple(losses.step.weights), fast_mode=True)
 
 
 @pytest.mark.parametrize("name", MODELS)

@@ -305,13 +305,16 @@ def plot(table: pd.DataFrame) -> go.Figure:
     table: task, function, loss, optimizer, rate, split, seed, accuracy, step, last, ms, diverged.
     """
     rows = chosen(table)
+    units = (pd.Series(1.0, rows.index), rows["ms"] / 1000)  # a step, and its seconds
     kinds = list(rows.groupby(["task", "function"], sort=False))
     titles = [f"{task}, {function}{tail}" for (task, function), _ in kinds for tail in ("", ": seconds")]
     figure = grid(titles, 2, height=118, gap=62, top=84, left=78, horizontal=20)
-    for number, (_, part) in enumerate(kinds):
-        for column in (0, 1):
+    for column, unit in enumerate(units):
+        axis = log_axis(rows[["step", "last"]].mul(unit, axis=0).melt()["value"].dropna())
+        figure.update_xaxes(**axis | {"range": (axis["range"][0], axis["range"][1] + 0.15)}, col=column + 1)
+        for number, (_, part) in enumerate(kinds):
             at = place(2 * number + column, 2)
-            part = part.assign(unit=part["ms"] / 1000 if column else 1.0)
+            part = part.assign(unit=unit)
             for sign, (loss, ink) in zip((-1, 1), zip(LOSSES, (BLUE, ORANGE), strict=True), strict=True):
                 mine = part[part["loss"] == loss]
                 y = mine["optimizer"].map(list(OPTIMIZERS).index) + 0.17 * sign
@@ -325,10 +328,6 @@ def plot(table: pd.DataFrame) -> go.Figure:
                 look |= {"hovertemplate": "not by the last step: %{text}", "text": [f"{n}×" for n in never]}
                 look |= {"mode": "markers+text", "textposition": "middle right", "textfont_size": SIZE - 3}
                 points(figure, end[never.index], never.index, ink, at, 7, "x-thin-open", **look)
-            reach = part[["step", "last"]].mul(part["unit"], axis=0)
-            axis = log_axis(pd.Series(reach.to_numpy().ravel()).dropna())
-            figure.update_xaxes(**axis, row=at[0], col=at[1])
-            figure.update_xaxes(range=(axis["range"][0], axis["range"][1] + 0.12), row=at[0], col=at[1])
     names = list(OPTIMIZERS)
     figure.update_yaxes(range=(len(names) - 0.5, -0.5), tickvals=list(range(len(names))), ticks="")
     figure.update_yaxes(showticklabels=False, col=2)

@@ -188,7 +188,7 @@ def table() -> str:
     models = f"{RUNS} perceptrons side by side ({INPUTS}-{WIDTH}-{WIDTH}-1, {ROWS:,} rows)"
     said = f"{versions()}. curvlinops leaves eigenvalues to scipy, which gives one less than there are."
     said += f"\nProducts of the Hessians of {models} with vectors: {rate():.2f} of the product rate of this run."
-    return "\n".join([*rows, "", f"{said}\n{machine()}, {date.today()}."])
+    return "\n".join([*rows, "", f"{said} {machine()}, {date.today()}."])
 
 
 if __name__ == "__main__":

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from lab.plots.style import LEGEND_ABOVE
 from lab.plots.svg.axes import Axis, numbers
 from lab.plots.svg.canvas import Canvas, Label, plain_text, width
 from lab.plots.svg.drawing import CELLS, ROW, Drawing
@@ -40,12 +41,9 @@ class Panel:
     room: tuple[float, float, float, float] = (30.0, 6.0, 6.0, 24.0)
 
     @property
-    def high(self) -> float:
-        return self.old[3] - self.old[2]
-
-    @property
-    def wide(self) -> float:
-        return self.old[1] - self.old[0]
+    def size(self) -> tuple[float, float]:
+        """Width and height in the figure."""
+        return self.old[1] - self.old[0], self.old[3] - self.old[2]
 
 
 class Column:
@@ -57,7 +55,7 @@ class Column:
         self.layout: dict[str, Any] = deepcopy(dict(figure["layout"]))
         self.layout = {name: value for name, value in self.layout.items() if value is not None}
         first = Drawing(self.traces, {"width": 600} | self.layout, 600)
-        self.first, self.template = first, first.defaults
+        self.first = first
         self.notes = self.layout["annotations"] = [dict(note) for note in self.layout.get("annotations", ())]
         self.texts = [str(note.get("text", "")) for note in self.notes]
         self.panels = list(_panels(first))
@@ -72,7 +70,7 @@ class Column:
             if cells and "text" in (trace.get("mode") or "") and not isinstance(trace["text"], str):
                 trace["text"] = [re.sub("(?<=[±>]) ", "", str(text)) for text in trace["text"]]
         self.bars = list(self._colour_bars())
-        self.layout["legend"] = dict(self.layout.get("legend") or {}) | LEGEND
+        self.layout["legend"] = dict(self.layout.get("legend") or {}) | LEGEND_ABOVE | {"orientation": "h", "x": 0.0}
         self.layout |= {"margin": dict.fromkeys("lrtb", 0), "width": WIDTH}
         self.canvas: Canvas | None = None
         for _ in range(ROUNDS):
@@ -101,7 +99,7 @@ class Column:
             here = [panel for panel in self.panels if panel.axes & set(refs)] or self.panels
             if self.first._known(note) is None:
                 continue
-            x, y = (self.first._place(a, str(note.get(f"{a}ref", a)), note.get(a, 0.5)) for a in "xy")
+            x, y = self._at(n)
 
             def away(panel: Panel, x: float = x, y: float = y) -> float:
                 left, right, top, bottom = panel.old
@@ -121,7 +119,7 @@ class Column:
         tops = [sorted(row, key=lambda panel: panel.old[0]) for row in tops]
         if columns is None or columns >= max(map(len, tops)) or self._has_column_heads(tops):
             return tops
-        if len({len(row) for row in tops[:-1]} | {len(tops[-1])}) > 2 or any(row[0].wide > 260 for row in tops):
+        if len({len(row) for row in tops[:-1]} | {len(tops[-1])}) > 2 or any(row[0].size[0] > 260 for row in tops):
             return [row[n : n + columns] for row in tops for n in range(0, len(row), columns)]
         every = [panel for row in tops for panel in row]
         return [every[n : n + columns] for n in range(0, len(every), columns)]
@@ -146,21 +144,25 @@ class Column:
 
     def _is_inside(self, n: int, panel: Panel) -> bool:
         """Whether an annotation is held at a place within its panel."""
+        (x, y), shift = self._at(n), self.first.layout["annotations"][n].get("yshift", 0)
+        return panel.old[0] <= x <= panel.old[1] and panel.old[2] <= y - shift < panel.old[3]
+
+    def _at(self, n: int) -> tuple[float, float]:
+        """Where an annotation is held in the figure, in px."""
         note = self.first.layout["annotations"][n]
         x, y = (self.first._place(along, str(note.get(f"{along}ref", along)), note.get(along, 0.5)) for along in "xy")
-        return panel.old[0] <= x <= panel.old[1] and panel.old[2] <= y - note.get("yshift", 0) < panel.old[3]
+        return x, y
 
     def _fit_sizes(self) -> None:
         """Every text at a size that can be read, and not larger."""
-        fonts = [note.setdefault("font", {}) for note in self.notes]
-        for part in (*self.traces, *(self._axis(name) for name in self.first.names)):
-            fonts += [part[name] for name in ("textfont", "tickfont") if part.get(name)]
-            fonts += [part["title"]["font"]] if part.get("title", {}) and part["title"].get("font") else []
-        for note, font in zip(self.notes, fonts, strict=False):
-            note["font"] = font = dict(font)
-        for font in [*(note["font"] for note in self.notes), *fonts[len(self.notes) :]]:
-            if isinstance(font.get("size"), (int, float)):
-                font["size"] = min(max(font["size"], SIZES[0] / POINT), SIZES[1] / POINT)
+        for note in self.notes:
+            note.setdefault("font", {})
+        axes = [self._axis(name) for name in self.first.names]
+        for part in (*self.notes, *self.traces, *axes, *(axis["title"] for axis in axes)):
+            for name in ("font", "textfont", "tickfont"):
+                size = (part.get(name) or {}).get("size")
+                if isinstance(size, (int, float)):
+                    part[name] = dict(part[name]) | {"size": min(max(size, SIZES[0] / POINT), SIZES[1] / POINT)}
 
     def _show_hidden(self) -> None:
         """Labels and titles that panels share with their neighbours stand at those that are first now."""
@@ -285,14 +287,12 @@ class Column:
     def _cut(self) -> list[tuple[Label, str, str]]:
         """Texts at points that reach over an end of their panel, which cuts them: the end, and the other one."""
         assert self.canvas is not None
-        texts = [label for label in self.canvas.labels if isinstance(label.owner, tuple)]
-        ends = [
-            panel.new
-            for x in texts
+        boxes = [
+            (label, *label.corners[[0, 1], 0], *panel.new[:2])
             for panel in self.panels
-            if x.owner in [(a, b) for a in panel.axes for b in panel.axes]
+            for label in self.canvas.labels
+            if label.owner in {(x, y) for x in panel.axes for y in panel.axes}
         ]
-        boxes = [(label, *label.corners[:, 0][[0, 1]], *end[:2]) for label, end in zip(texts, ends, strict=True)]
         cut = [(label, "left", "right") for label, low, _, left, _ in boxes if low < left - 3]
         return cut + [(label, "right", "left") for label, _, high, _, right in boxes if high > right + 3]
 
@@ -363,14 +363,14 @@ class Column:
         count = max(map(len, self.rows))
         whole = [row for row in self.rows if len(row) == count]
         room = [[max(row[c].room[side] for row in whole) for c in range(count)] for side in (0, 1)]
-        share = np.array([max(row[c].wide for row in whole) for c in range(count)])
+        share = np.array([max(row[c].size[0] for row in whole) for c in range(count)])
         inner = WIDTH - 2 * EDGE - sum(map(sum, room)) - GAP * (count - 1)
         wides = share / share.sum() * max(inner, 20.0 * count)
         legend = ROW * self._legend_rows()
         self.is_narrow = bool(wides.min() < LEAST)
         y = EDGE + legend + (4 if legend else 0)
         for row in self.rows:
-            is_wide = len(row) < count and sum(panel.wide for panel in row) > 0.75 * 520
+            is_wide = len(row) < count and sum(panel.size[0] for panel in row) > 0.75 * 520
             y += max(panel.room[2] for panel in row)
             high = max(self._height(panel, float(wides[0])) for panel in row)
             x = EDGE
@@ -405,8 +405,8 @@ class Column:
         ]
         least = LINE * (max(rows, default=0) + 0.5)
         if any(self._axis(name).get("scaleanchor") for name in panel.axes):
-            return wide * panel.high / panel.wide
-        return self.stretch * min(panel.high, max(0.72 * wide, least, 60.0))
+            return wide * panel.size[1] / panel.size[0]
+        return self.stretch * min(panel.size[1], max(0.72 * wide, least, 60.0))
 
     def _is_in(self, trace: Mapping, panel: Panel) -> bool:
         return {trace.get("xaxis") or "x", trace.get("yaxis") or "y"} <= panel.axes
@@ -436,10 +436,6 @@ class Column:
         share = (at - start) / (stop - start)
         px = first + share * (last - first) if near is None else (first if near == start else last) + at - near
         return px / size if along == "x" else 1 - px / size
-
-
-LEGEND = {"orientation": "h", "xref": "container", "yref": "container", "x": 0.0, "y": 1, "yanchor": "top"}
-LEGEND |= {"xanchor": "left"}
 
 
 def _panels(drawing: Drawing) -> Iterator[Panel]:

@@ -19,13 +19,13 @@ from lab.tasks.named import task_title
 
 def page() -> str:
     """The league as it was shipped, with those of the user's own functions that are trained where the zoo has them."""
-    own, here = yours(), shipped_results(ENTRY, best_scale(entry(ENTRY)))
-    if own:
+    mine, here = yours(), shipped_results(ENTRY, best_scale(entry(ENTRY)))
+    if mine:
         table = standing(mine=True, progress=False, train=False).table
     else:
         table = here.table("table") if here else pd.DataFrame()
     ranks = league.ranking(table) if len(table) else pd.DataFrame({"task": [], "function": []})
-    parts = {name: name for name in scalars()} | {name: part for name, (part, _) in own.items()}
+    parts = {name: name for name in scalars()} | {name: part for name, (part, _) in mine.items()}
     rows = [_row(str(name), rows, parts.get(str(name))) for name, rows in ranks.groupby("function", sort=False)]
     places = ranks.assign(rank=ranks.groupby("task")["gain"].rank(ascending=False)) if len(ranks) else ranks
     for row in rows:

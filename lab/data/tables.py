@@ -223,7 +223,8 @@ def numbers(inputs: pd.DataFrame, training: np.ndarray) -> tuple[np.ndarray, lis
     code = OneHotEncoder(handle_unknown="ignore", sparse_output=False)
     made = ColumnTransformer([("numbers", fill, plain), ("words", code, words)], verbose_feature_names_out=False)
     made.fit(inputs.iloc[training])
-    matrix = made.transform(inputs).astype(np.float32)
+    with np.errstate(over="ignore"):  # what is too large for float32 becomes infinite, and is named by who reads on
+        matrix = made.transform(inputs).astype(np.float32)
     notes = [f"{_columns(plain)} of numbers, each to mean 0 and standard deviation 1 on the training rows"]
     if missing := {name: int(count) for name, count in gaps.items() if count}:
         said = ", ".join(f"{name} {count}" for name, count in missing.items())

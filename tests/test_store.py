@@ -537,3 +537,34 @@ def test_a_result_in_place_of_a_damaged_one_is_whole(store):
     (store.path(RUN) / "done.json").unlink()
     store.save(RUN, HISTORY, {"other": torch.ones(1)}, {})
     assert store.load(RUN)[1].keys() == {"other"} and store.verify() == [] and store.foreign() == []
+
+
+def test_force_forgets_once_and_goes_on_where_it_was_interrupted(store):
+    store.save(FLEET[1], HISTORY, WEIGHTS, NOTES)
+    assert store.force(FLEET) is False and not any(map(store.has, FLEET))
+    store.save(FLEET[0], HISTORY, WEIGHTS, NOTES)
+    assert store.force([*FLEET[::-1], FLEET[0]]) is True and store.has(FLEET[0]), "the same set, in any order"
+    assert store.force(FLEET[:1]) is False and not store.has(FLEET[0]), "another set has a marker of its own"
+    for spec in FLEET:
+        store.save(spec, HISTORY, WEIGHTS, NOTES)
+    assert store.force(FLEET) is False and not any(map(store.has, FLEET)), "all were back"
+    store.save(FLEET[1], HISTORY, WEIGHTS, NOTES)
+    (marker,) = [path for path in (store.folder / "forced").iterdir() if str(key(FLEET[1])) in path.read_text()]
+    marker.write_bytes(b"damaged")
+    assert store.force(FLEET) is False and not store.has(FLEET[1])
+    store.end_force(FLEET)
+    assert not marker.exists() and store.force(FLEET) is False
+
+
+def test_a_course_is_kept_by_its_run(store):
+    course = {"keep": torch.tensor(20), "steps": torch.arange(3)}
+    assert store.course(RUN) is None and not store.has_course(RUN, 1)
+    store.save_course(RUN, course)
+    assert torch.equal(store.course(RUN)["steps"], course["steps"]) and store.course(FLEET[1]) is None
+    assert store.has_course(RUN, 20) and store.has_course(RUN, 5) and not store.has_course(RUN, 21)
+
+
+def test_a_marker_is_there_within_its_block(store):
+    with store.marker() as name:
+        assert store.has_marker(name) and not store.has_marker(f"{name}0")
+    assert not store.has_marker(name)

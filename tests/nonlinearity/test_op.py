@@ -10,6 +10,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 from lab.errors import ArgumentError, LabError, LabWarning
 from lab.nonlinearity import formula, jit, native, op
+from lab.nonlinearity.formula import interpolate
 from lab.nonlinearity.spline import Spline
 
 INF, NAN = float("inf"), float("nan")
@@ -430,3 +431,14 @@ def test_where_no_gradient_comes_none_goes(kernel):
     (slope,) = torch.autograd.grad(op.spline(empty, values, LOW, HIGH).sum(), empty, create_graph=True)
     (mixed,) = torch.autograd.grad(slope.sum(), values)
     assert slope.shape == (0,) and torch.equal(mixed, torch.zeros_like(values))
+
+
+def test_what_both_gradients_say_of_the_outputs_gradient_is_added(kernel):
+    x, values = off_knots(7), draw(9, seed=1, dtype=torch.float64).requires_grad_()
+    grad, a, b = draw(7, seed=2, dtype=torch.float64).requires_grad_(), draw(7, seed=3), draw(9, seed=4)
+
+    def second(spline):
+        gx, gv = torch.autograd.grad(spline(x, values, LOW, HIGH), (x, values), grad, create_graph=True)
+        return torch.autograd.grad((a * gx).sum() + (b * gv).sum(), grad)[0]
+
+    torch.testing.assert_close(second(op.spline), second(interpolate))

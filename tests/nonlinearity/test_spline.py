@@ -269,3 +269,12 @@ def test_changes_that_leave_no_function_are_refused():
 def test_a_file_that_is_not_there_is_said_in_words(tmp_path):
     with pytest.raises(LabError, match=r"none\.json is not a saved spline \(No such file or directory\)"):
         Spline.load(tmp_path / "none.json")
+
+
+def test_each_of_several_functions_is_limited_by_itself():
+    values = torch.randn(2, 5, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
+    values[1] /= 50  # within the bounds already
+    limited = Spline(values, -1.0, 1.0).limited(-1, 1).values
+    for row in (0, 1):
+        torch.testing.assert_close(limited[row], Spline(values[row], -1.0, 1.0).limited(-1, 1).values, rtol=0, atol=0)
+    assert torch.equal(limited[1], values[1]) and not torch.equal(limited[0], values[0])

@@ -1,8 +1,18 @@
-"""Explorers as modules on other people's pages: they draw, answer, keep to themselves, and ask nothing of a network."""
+"""Explorers as modules on other people's pages: they draw, answer, keep to themselves, and ask nothing of a network.
+
+MyST's own loader and marimo are there after `python .ci/hosts.py`; without it their tests are skipped, or fail with
+LAB_REQUIRE_HOSTS=1.
+"""
 
 import json
+import os
+import socket
+import subprocess
+import time
+import urllib.request
+from contextlib import suppress
 from pathlib import Path
-from urllib.parse import urlsplit
+from urllib.parse import quote, urlsplit
 
 import pytest
 import torch
@@ -13,6 +23,7 @@ from lab.nonlinearity.spline import Spline
 from lab.widgets.latent import LatentExplorer
 from lab.widgets.model import ModelExplorer
 from lab.widgets.slices import SliceExplorer
+from tests.browser.jupyter import START, notebook_of
 from tests.training import own
 from tests.widgets.landscapes import found
 
@@ -179,3 +190,104 @@ def test_a_module_is_as_dark_as_its_ground_for_a_reader_who_likes_the_dark(host,
     if "#123" in style:
         page.evaluate("document.body.className = 'light'")
         page.wait_for_function(f"{scheme} == 'light'")
+
+
+SHIMS = {
+    "react": "export const { useRef, useState, useEffect } = React;",
+    "react/jsx-runtime": "export const jsx = (type, props) => React.createElement(type, props), jsxs = jsx;",
+    "classnames": "export default classNames;",
+}
+BOOK = """<html class="dark"><style>.dark {{ background: #1c1917; color: white }} label {{ color: red }}</style>
+<script src="react.js"></script><script src="react-dom.js"></script><script src="classnames.js"></script>
+<script type="importmap">{shims}</script><div id="root"></div><script type="module">
+import {{ AnyWidgetRenderer }} from "./renderers.js";
+window.root = ReactDOM.createRoot(document.getElementById("root"));
+const node = (name) => ({{ type: "anywidget", esm: new URL(name, location).href, model: {{}} }});
+root.render({names}.map((name) => React.createElement("article", {{ key: name }},
+  React.createElement(AnyWidgetRenderer, {{ node: node(name) }}))));
+</script>"""
+CELL = """import anywidget
+from pathlib import Path
+class Phi(anywidget.AnyWidget):
+    _esm = Path({path!r})
+"""
+MARIMO = """import marimo
+app = marimo.App()
+
+@app.cell
+def _():
+    import anywidget
+    import marimo as mo
+    from pathlib import Path
+    class Phi(anywidget.AnyWidget):
+        _esm = Path({path!r})
+    mo.ui.anywidget(Phi())
+    return
+"""
+
+
+def of_host(name: str) -> Path:
+    """A file of another people's host."""
+    if not (HOSTS / name).exists():
+        assert os.environ.get("LAB_REQUIRE_HOSTS") != "1", f"{HOSTS / name} is missing"
+        pytest.skip("python .ci/hosts.py gets MyST's loader and marimo")
+    return HOSTS / name
+
+
+def test_myst_renders_every_kind_of_explorer(host, modules):
+    names = sorted(path.name for path in modules.glob("*.mjs"))
+    files = {f"{name}.js": f"anywidget/package/dist/{name}.js" for name in ("renderers", "models")}
+    files |= {f"{name}.js": f"{name}/package/umd/{name}.production.min.js" for name in ("react", "react-dom")}
+    files |= {"classnames.js": "classnames/package/index.js"}
+    files = {name: of_host(path).read_text(encoding="utf-8") for name, path in files.items()}
+    shims = {name: f"data:text/javascript,{quote(text)}" for name, text in SHIMS.items()}
+    page = host(BOOK.format(shims=json.dumps({"imports": shims}), names=json.dumps(names)), files)
+    for number, name in enumerate(names):
+        assert moves(page.locator("article").nth(number)), name
+    label = page.locator("article label").first
+    assert label.evaluate("one => getComputedStyle(one).color") == "rgb(228, 228, 228)", "as dark as the book"
+    page.evaluate("root.unmount()")
+    page.wait_for_function("!document.querySelector('article')")
+    assert page.said == []
+
+
+def test_marimo_shows_an_explorer(browser, modules, tmp_path):
+    program, notebook = of_host("marimo/bin/marimo"), tmp_path / "notebook.py"
+    notebook.write_text(MARIMO.format(path=str(modules / "function.mjs")), encoding="utf-8")
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    command = [program, "-y", "run", notebook, "--headless", "--no-token", "--port", str(port)]
+    server = subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    context, refused = browser.new_context(viewport={"width": 1280, "height": 900}), []
+    page = context.new_page()
+
+    def answer(route):
+        if urlsplit(route.request.url).hostname == "127.0.0.1":
+            return route.continue_()
+        refused.append(route.request.url)
+        return route.abort()
+
+    try:
+        for _ in range(round(10 * START)):
+            with suppress(OSError):
+                urllib.request.urlopen(f"http://127.0.0.1:{port}/", timeout=5).close()
+                break
+            time.sleep(0.1)
+        context.route("**/*", answer)
+        page.goto(f"http://127.0.0.1:{port}/")
+        place = page.locator("marimo-anywidget")
+        place.get_by_label("zoom ±").wait_for(timeout=1000 * START)
+        assert moves(place) and refused == []
+    finally:
+        context.close()
+        server.terminate()
+        server.wait()
+
+
+def test_jupyterlab_shows_an_explorer_as_a_widget(open_notebook, modules):
+    lab = open_notebook(notebook_of(CELL.format(path=str(modules / "function.mjs")) + "Phi()"))
+    lab.run_all()
+    place = lab.page.locator(".jp-OutputArea-output")
+    place.get_by_label("zoom ±").wait_for()
+    assert moves(place) and lab.errors() == []

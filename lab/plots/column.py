@@ -50,7 +50,8 @@ class Column:
     """One arrangement of a figure's panels, so many beside each other, and its drawing."""
 
     def __init__(self, figure: Mapping, columns: int | None, stretch: float = 1.0):
-        self.stretch = stretch
+        self.stretch, self.flips = stretch, 0
+        self.canvas: Canvas | None = None
         self.traces = [deepcopy(trace) for trace in figure["data"] if trace.get("visible", True) is True]
         self.layout: dict[str, Any] = deepcopy(dict(figure["layout"]))
         self.layout = {name: value for name, value in self.layout.items() if value is not None}
@@ -72,13 +73,12 @@ class Column:
         self.bars = list(self._colour_bars())
         self.layout["legend"] = dict(self.layout.get("legend") or {}) | LEGEND_ABOVE | {"orientation": "h", "x": 0.0}
         self.layout |= {"margin": dict.fromkeys("lrtb", 0), "width": WIDTH}
-        self.canvas: Canvas | None = None
         for _ in range(ROUNDS):
             self.canvas = self._placed().draw(data=False)
             self._measure()
         self.canvas = self._placed().draw()
-        if self._flip():
-            self.canvas = self._placed().draw()
+        while self.flips < 2 and self._flip():
+            self.canvas, self.flips = self._placed().draw(), self.flips + 1
         self.cut = self._cut()
 
     def _say_axes(self) -> None:
@@ -311,7 +311,7 @@ class Column:
                 of = (trace.get("xaxis") or "x", trace.get("yaxis") or "y")
                 place, given = trace.get("textposition"), trace.get("text")
                 if of == label.owner and isinstance(place, str) and label.text in map(plain_text, given or ()):
-                    turned = place.replace("center", other) if side != "bottom" else place
+                    turned = place.replace("middle" if side == "bottom" else "center", other)
                     trace["textposition"] = turned.replace(side, other)
                     flipped = flipped or trace["textposition"] != place
         return flipped

@@ -197,7 +197,7 @@ def test_the_gallery_opens_from_disk_and_a_network_learns_in_it(offline, site, s
     pages = ["scorecard", "functions", "notebooks/00_start_here", "league", "playground", "index"]
     for name in [*pages, "figures/transformers/fig2", *(f"explorers/{one}" for one in EXPLORED)]:
         narrow.goto((site / f"{name}.html").as_uri())
-        narrow.locator("svg, table").first.wait_for()
+        narrow.locator("svg, table, iframe").first.wait_for()
         assert narrow.said == [] and findings(narrow) == [], name
         narrow.said.clear()  # axe-core speaks to frames, which a file's may not
         assert sends(narrow) == [], name

@@ -136,7 +136,8 @@ def unpacked(path: str | Path) -> Iterator[Path]:
         except _Changed as error:
             raise LabError(f"{path} was changed or is damaged: {error}") from None
         except UNREADABLE as error:
-            raise LabError(f"{path} cannot be read as a bundle ({' '.join(str(error).split())})") from error
+            said = " ".join(str(getattr(error, "strerror", None) or error).split())
+            raise LabError(f"{path} cannot be read as a bundle ({said})") from error
         try:
             yield Path(folder)
         except LabError as error:

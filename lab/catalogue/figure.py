@@ -15,14 +15,15 @@ import pandas as pd
 from lab.catalogue import export, results
 from lab.catalogue.results import PACKED, contents, digests, sealed
 from lab.errors import ArgumentError, LabError, check_choice, check_flag, check_path
-from lab.files import abandoned, exclusive, keep, put, temporary
+from lab.files import abandoned, exclusive, keep, put, read, temporary
 from lab.papers.entry import Entry
 from lab.places import PACKAGE
 from lab.plots import go
 from lab.plots.caption import captioned, counted, reading, true_minus
 
 # the lab may have written these into a figure's folder before, and not now
-FILES = tuple("figure.html figure.json figure.png figure.svg figure.pdf table.csv curves.csv functions.csv".split())
+SEEN = ("figure.html", "figure.png", "figure.svg", "figure.pdf")
+FILES = (*SEEN, *"figure.json table.csv curves.csv functions.csv".split())
 FILES += tuple(f"{name}{PACKED}" for name in FILES if name.endswith((".csv", ".json")))
 WIDTH = 800  # px of images; text has its natural size there
 FORMATS, WIDTHS = ("png", "svg", "pdf"), ("page", "column")
@@ -84,7 +85,7 @@ class Figure:
         one file to send around, and it opens offline. With `images` figure.png and figure.svg, where a Chrome is found;
         they carry a note of where they are from (`lab verify`).
         A figure's files belong together: an older figure's are replaced by all of these, or stay where something cannot
-        be written (LabError), and none is left beside them.
+        be written (LabError), and none is left beside them but pages and pictures of the same plot and tables.
         """
         folder, images, page = check_path("folder", folder), check_flag("images", images), check_flag("page", page)
         tables = contents({"table": self.table, **self.extras})
@@ -206,6 +207,7 @@ def _place(new: Path, folder: Path) -> None:
     what has its provenance is whole. Where the disk refuses, the older ones come back.
     """
     names = sorted((path.name for path in new.iterdir()), key=lambda name: name == "provenance.json")
+    numbers = [name for name in names if name.endswith((".csv", ".json")) and name != "provenance.json"]
     for name in names:
         if (folder / name).is_dir():
             raise ArgumentError(f"{folder / name} is a folder; move it away, or name another folder to write into")
@@ -213,7 +215,9 @@ def _place(new: Path, folder: Path) -> None:
     older.mkdir()
     with exclusive(folder):
         try:
-            for name in dict.fromkeys(["provenance.json", *names, *FILES]):
+            is_same = all(read(folder / name) == read(new / name) for name in numbers)
+            stale = [name for name in FILES if not (is_same and name in SEEN)]
+            for name in dict.fromkeys(["provenance.json", *names, *stale]):
                 if (folder / name).is_file() or (folder / name).is_symlink():
                     (folder / name).rename(older / name)
                     left.append(name)

@@ -272,7 +272,8 @@ def read_note(path: str | Path) -> tuple[dict, bool]:
         known = known and all(isinstance(text, str) and text.isprintable() for text in [*texts, *values["tasks"]])
         whole = known and with_note(content, stated) == content  # not a byte more or less than the lab writes
     except (OSError, ValueError, AttributeError, TypeError, RecursionError) as error:
-        raise LabError(f"{path} cannot be read as a picture of the lab ({' '.join(str(error).split())})") from error
+        said = " ".join(str(getattr(error, "strerror", None) or error).split())
+        raise LabError(f"{path} cannot be read as a picture of the lab ({said})") from error
     if not known:
         raise LabError(f"{path} has no note of where it is from; programs that save a picture anew leave it out")
     return stated, whole

@@ -53,6 +53,27 @@ def test_a_link_shows_what_was_seen_and_a_damaged_one_what_the_page_begins_with(
     assert page.said == [] and again.said == []
 
 
+def test_a_link_to_a_page_that_was_saved_with_changes_shows_the_function_without_them(offline, tmp_path):
+    explorer = lab.explore("gelu")
+    path = explorer.save(tmp_path / "gelu.html")
+    page = offline(path)
+    before = shown(page)
+    page.get_by_role("button", name="mirror y").click()
+    with page.expect_download() as saved:
+        page.get_by_role("button", name="save this page").click()
+    copy = tmp_path / "mirrored.html"
+    copy.write_bytes(saved.value.path().read_bytes())
+    page = offline(copy)
+    assert shown(page) != before
+    page.get_by_role("button", name="reset").click()
+    page.get_by_label("slope").check()
+    link, drawn = fragment(page), shown(page)
+    again = offline(copy, fragment=link)
+    assert shown(again) == drawn and again.get_by_label("slope").is_checked()
+    assert "Now:" not in again.locator(".lab-status").text_content()
+    assert page.said == [] and again.said == []
+
+
 def test_links_to_maps_and_races_show_the_point_and_the_functions(offline, site):
     path = site / "explorers" / "hypernetwork" / "codes.html"
     page = offline(path)
@@ -79,6 +100,12 @@ def test_links_to_maps_and_races_show_the_point_and_the_functions(offline, site)
     again.get_by_role("button", name="play").click()
     expect(again.locator(".lab-status")).to_have_text(re.compile(r"Step \d\d.*variance explained.*half of the smaller"))
     again.get_by_role("button", name="pause").click()
+    page.get_by_label("non-linearity").select_option("drawn")  # nothing is drawn yet: it begins as the first
+    line = page.locator(".lab-pad path")
+    again = offline(path, fragment=fragment(page))
+    assert again.get_by_label("non-linearity").locator("option:checked").text_content() == "drawn"
+    page.locator(".lab-pad").click(position={"x": 250, "y": 20})
+    assert "NaN" not in line.get_attribute("d") and line.get_attribute("d").count("L") == 260
     assert page.said == [] and again.said == []
 
 

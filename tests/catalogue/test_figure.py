@@ -5,6 +5,7 @@ import json
 import os
 import shutil
 import time
+from dataclasses import replace
 from hashlib import sha256
 from pathlib import Path
 
@@ -77,6 +78,16 @@ def test_files_hold_plot_table_and_provenance(figure, tmp_path):
 
 def test_the_page_can_be_left_out(figure, tmp_path):
     assert "figure.html" not in {path.name for path in figure.write(tmp_path, images=False, page=False)}
+
+
+def test_pages_and_pictures_of_the_same_plot_and_tables_stay(figure, tmp_path):
+    """A PDF, and then an SVG, in one folder are two files."""
+    figure.write(tmp_path, images=False)
+    (tmp_path / "figure.pdf").write_bytes(b"drawn from it")
+    figure.write(tmp_path, images=False, page=False)
+    assert {"figure.html", "figure.pdf"} < {path.name for path in tmp_path.iterdir()}
+    replace(figure, table=figure.table[:1]).write(tmp_path, images=False, page=False)
+    assert not {"figure.html", "figure.pdf"} & {path.name for path in tmp_path.iterdir()}
 
 
 def test_the_full_caption_says_how_to_read_the_plot_once(figure):

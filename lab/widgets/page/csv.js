@@ -1,5 +1,7 @@
 // A table of two columns of numbers and a label, as text of a CSV file, for the race. Nothing here draws or sends.
 
+import { generator, shuffled } from "./network.js";
+
 const LEAST = 10, MOST = 2000, MANY = 10; // rows; classes
 const told = (text) => JSON.stringify(text.length > 30 ? `${text.slice(0, 30)}…` : text);
 
@@ -17,21 +19,22 @@ function cells(text) {
 }
 
 // {names, points [[x, y]], labels (words), numbers (labels as numbers, or null where one is a word), isNumeric (whether
-// they are rather numbers than classes), left (rows beyond those that are taken)}. Throws an Error of one line that
+// they are rather numbers than classes), left (rows beyond those that are taken, picked at random)}. Throws an Error of one line that
 // names row and column where the file is none.
 export function table(text) {
   const { rows, sign } = cells(text), number = (cell) => (cell === "" ? NaN : Number(sign === "," ? cell : cell.replace(",", ".")));
   if (!rows.length) throw new Error("The file is empty; give two columns of numbers and a label.");
-  for (const [row, found] of rows.slice(0, MOST))
+  for (const [row, found] of rows)
     if (found.length !== 3) throw new Error(`Row ${row} has ${found.length === 1 ? "1 column" : `${found.length} columns`}; give two numbers and a label.`);
   const head = rows[0][1].slice(0, 2).every((cell) => Number.isNaN(number(cell))) ? rows.shift()[1] : ["x", "y", "label"];
-  for (const [row, found] of rows.slice(0, MOST)) {
+  for (const [row, found] of rows) {
     const wrong = found.slice(0, 2).findIndex((cell) => !Number.isFinite(number(cell)));
     if (wrong >= 0) throw new Error(`Row ${row}, column ${wrong + 1}: ${told(found[wrong])} is no number.`);
     if (found[2] === "") throw new Error(`Row ${row}, column 3: the label is missing.`);
   }
   if (rows.length < LEAST) throw new Error(`The file has ${rows.length} row${rows.length === 1 ? "" : "s"} of data; give ${LEAST} or more.`);
-  const taken = rows.slice(0, MOST).map(([, found]) => found), labels = taken.map(([, , label]) => label), values = labels.map(number);
+  const some = rows.length > MOST ? shuffled(rows, generator(0)).slice(0, MOST) : rows; // a table may be sorted by its labels
+  const taken = some.map(([, found]) => found), labels = taken.map(([, , label]) => label), values = labels.map(number);
   const numbers = values.every(Number.isFinite) ? values : null, classes = new Set(labels).size;
   const isNumeric = numbers !== null && (classes > MANY || !numbers.every(Number.isInteger));
   if (classes < 2) throw new Error(`Column 3: every row has the label ${told(labels[0])}; give two or more.`);

@@ -21,12 +21,12 @@ export function render({ model, el }) {
   const alone = el.getRootNode() === document; // and not in a page of others
   const place = placeOf(state.functions.length), knots = ({ function: one = state.function }) => state.functions[one].values.length;
   const kept = address(el, { function: place, compared: listOf(place), zoom: between(1e-6, 1e6), slope: isFlag, random: isFlag, step: placeOf(state.steps?.length ?? 0),
-    edited: (values, all) => listOf(Number.isFinite)(values) && place(all.function ?? state.function) && values.length === knots(all) },
+    edited: (values, all) => values === null || listOf(Number.isFinite)(values) && place(all.function ?? state.function) && values.length === knots(all) },
   () => ({ ...Object.fromEntries(["function", "compared", "zoom", "slope", "random", "step"].map((name) => [name, state[name]])),
     edited: state.edited && state.edited.map((y) => Number(y.toPrecision(5))) }));
   const { theme: _, ...given } = kept.given;
   if ("function" in given) Object.assign(state, { edited: null, changes: [] });
-  Object.assign(state, given, given.edited && { changes: ["as the link has it"] });
+  Object.assign(state, given, "edited" in given && { changes: given.edited ? ["as the link has it"] : [] });
   const own = () => state.functions[state.function], now = () => ({ ...own(), values: state.edited ?? own().values });
   const drawn = {}, past = [], box = node("div", { class: "lab-page" }, el);
   const rows = ["look", "change", "take"].map(() => node("div", { class: "lab-row" }, box));

@@ -146,6 +146,15 @@ export function generator(seed) {
   };
 }
 
+export function shuffled(items, random) {
+  const found = [...items];
+  for (let i = found.length - 1; i > 0; i--) {
+    const j = Math.floor(random() * (i + 1));
+    [found[i], found[j]] = [found[j], found[i]];
+  }
+  return found;
+}
+
 // Weights as PyTorch draws them for a linear layer: evenly distributed in ±1 / √inputs.
 export function randomLayers(sizes, seed, scale = 1) {
   const random = generator(seed);

@@ -78,7 +78,7 @@ export function render({ model, el }) {
   const told = node("p", { class: "lab-status", role: "status" }, box);
 
   let taken = null, deep = -1; // a table of one's own; of the second layer's function: the same
-  let drawn = functions[0], running = false, alone = false, rates = [], data = null, step = 0, networks = [], past = [], setting = null;
+  let drawn = drawnFrom((x) => value(functions[0], x)), running = false, alone = false, rates = [], data = null, step = 0, networks = [], past = [], setting = null;
   let race = Object.keys(RACES)[0], chosen = functions.findIndex(({ name }) => name === model.get("chosen")); // −1: what a race has first
   const current = () => functions[menu.value] ?? drawn, isDeep = () => setting.hidden.length > 1 && deep >= 0;
   const phis = () => [current(), ...(isDeep() ? [functions[deep] ?? drawn] : [])], tuned = () => setting.like ?? race;
@@ -204,7 +204,7 @@ export function render({ model, el }) {
     try {
       if (given.size > LARGEST) throw new Error(`The file has ${Math.round(given.size / 1e6)} MB; give a table of some thousand rows.`);
       const found = table(await given.text());
-      taken = { ...found, said: `${found.points.length} rows of ${given.name}, ${found.names[0]} across and ${found.names[1]} up` + (found.left ? `; ${found.left} more are left out.` : ".") };
+      taken = { ...found, said: `${found.points.length} rows of ${given.name}, ${found.names[0]} across and ${found.names[1]} up` + (found.left ? `; ${found.left} more, picked at random, are left out.` : ".") };
       kind.value = Number(found.isNumeric);
       [race, problem.textContent] = [OWN, ""];
       begin();
@@ -221,7 +221,7 @@ export function render({ model, el }) {
   });
   menu.addEventListener("change", () => { chosen = Number(menu.value); begin(); });
   second.addEventListener("change", () => { deep = Number(second.value) - 1; begin(); });
-  seed.addEventListener("change", begin);
+  seed.addEventListener("change", () => { seed.value = Math.min(99, Math.max(0, Math.round(seed.value))); begin(); });
 
   let pen = null;
   const place = (event) => {

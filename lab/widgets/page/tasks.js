@@ -1,16 +1,7 @@
 // Small tasks that a page can train on: rows to learn from, and rows that are kept for the test.
 
-import { generator } from "./network.js";
+import { generator, shuffled } from "./network.js";
 import { RATES } from "./rates.js";
-
-const shuffled = (items, random) => {
-  const found = [...items];
-  for (let i = found.length - 1; i > 0; i--) {
-    const j = Math.floor(random() * (i + 1));
-    [found[i], found[j]] = [found[j], found[i]];
-  }
-  return found;
-};
 
 // a + b modulo n, for all pairs; operands and result are one-hot. share: of the pairs that are learned from.
 export function addition(n, share, seed) {

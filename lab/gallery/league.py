@@ -27,9 +27,10 @@ def page() -> str:
     ranks = league.ranking(table) if len(table) else pd.DataFrame({"task": [], "function": []})
     parts = {name: name for name in scalars()} | {name: part for name, (part, _) in mine.items()}
     rows = [_row(str(name), rows, parts.get(str(name))) for name, rows in ranks.groupby("function", sort=False)]
-    places = ranks.assign(rank=ranks.groupby("task")["gain"].rank(ascending=False)) if len(ranks) else ranks
-    for row in rows:
-        row["rank"] = float(places.loc[places["function"] == row["name"], "rank"].mean())
+    if len(ranks):  # what diverged at every rate is the last of its task
+        places = ranks.groupby("task")["gain"].rank(ascending=False, na_option="bottom")
+        for row in rows:
+            row["rank"] = float(places[ranks["function"] == row["name"]].mean())
     tasks = {task: task_title(str(task).removesuffix("_sample")) for task in dict.fromkeys(ranks["task"])}
     return pages.page("league.html", "The league", rows=sorted(rows, key=lambda row: row["rank"]), tasks=tasks)
 

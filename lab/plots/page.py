@@ -61,7 +61,7 @@ if {"plotly_mimetype", "jupyterlab", "vscode", "nteract"} & {*_default} and "lab
 
 
 NOTHING = "'none'"
-CHARSET, POLICY = '<meta charset="utf-8">', "Content-Security-Policy"
+CHARSET = '<meta charset="utf-8">'
 SCRIPT = re.compile(r"<script(?![^>]*(?: src=|application/json))[^>]*>(.*?)</script>", re.S)
 
 
@@ -81,7 +81,8 @@ def with_policy(page: str, *, site: bool = False) -> str:
     >>> "connect-src 'none'" in page and "script-src 'sha256-" in page
     True
     """
-    if POLICY in page:
+    begins = f'{CHARSET}\n<meta http-equiv="Content-Security-Policy"'
+    if begins in page:
         return page
     files = ["'self'"] if site else []
     digests = (sha256(script.encode()).digest() for script in SCRIPT.findall(page))
@@ -94,7 +95,7 @@ def with_policy(page: str, *, site: bool = False) -> str:
     }
     allowed = dict.fromkeys(("default-src", "connect-src", "form-action", "base-uri"), []) | allowed
     policy = "; ".join(f"{name} {' '.join(sources) or NOTHING}" for name, sources in allowed.items())
-    return page.replace(CHARSET, f'{CHARSET}\n<meta http-equiv="{POLICY}" content="{policy}">', 1)
+    return page.replace(CHARSET, f'{begins} content="{policy}">', 1)
 
 
 def with_room(figure: go.Figure) -> go.Figure:

@@ -165,7 +165,7 @@ class PairExplorer(Explorer):
     def _on_one_scale(self) -> None:
         lands = [one.landscape for one in self.both]
         frame = [_ends([getattr(land, axis) for land in lands]) for axis in "xy"]
-        ranges = {name: _ends([land.values[name] for land in lands]) for name in lands[0].values}
+        ranges = {name: _scale([land.values[name] for land in lands]) for name in lands[0].values}
         for view in self.views:
             with view.hold_sync():
                 view.frame, view.ranges = frame, ranges
@@ -190,7 +190,8 @@ class PairExplorer(Explorer):
         words, said = "", set[str]()
         for name, each in zip(self.names, self.both, strict=True):  # what is said of both, once
             sentences = [one for one in re.sub("<[^>]*>", "", each.status.value).split(". ") if one not in said]
-            words += f"<p><b>{html.escape(name)}</b> {'. '.join(sentences).rstrip('.')}.</p>"
+            own = ". ".join(sentences).rstrip(".")
+            words += f"<p><b>{html.escape(name)}</b> {own}.</p>" if own else ""
             said.update(sentences)
         return view_content(self.heading, one, self.code(), words, second=second)
 
@@ -235,6 +236,12 @@ def _together(one: widgets.Widget, other: widgets.Widget, trait: str) -> None:
     """Here, and in the page, so that it need not ask."""
     widgets.link((one, trait), (other, trait))
     widgets.jslink((one, trait), (other, trait))
+
+
+def _scale(parts: list[np.ndarray]) -> list[float]:
+    """Least and most, and the least number above 0, with which a scale of logarithms begins."""
+    above = [part[part > 0] for part in parts]
+    return _ends(parts) + (_ends(above)[:1] if any(map(len, above)) else [])
 
 
 def _ends(parts: list[np.ndarray]) -> list[float]:

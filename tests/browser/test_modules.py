@@ -23,6 +23,7 @@ from lab.nonlinearity.spline import Spline
 from lab.widgets.latent import LatentExplorer
 from lab.widgets.model import ModelExplorer
 from lab.widgets.slices import SliceExplorer
+from tests.browser.conftest import FRAME
 from tests.browser.jupyter import START, notebook_of
 from tests.training import own
 from tests.widgets.landscapes import found
@@ -30,7 +31,6 @@ from tests.widgets.landscapes import found
 HOSTS = Path(__file__).parents[2] / "out" / "hosts"
 SITE = "http://host.test/"
 KINDS = {".mjs": "text/javascript", ".js": "text/javascript", ".html": "text/html"}
-FRAME = "new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))"
 DRAWN = "all => all.map((one) => one.toDataURL?.() ?? one.outerHTML).join()"
 
 

@@ -99,6 +99,12 @@ def test_a_function_is_sent_as_a_page_and_changed_there(offline, tmp_path):
     narrow.locator("[data-name='your function, edited']").wait_for(state="attached")
     expect(narrow.locator(".lab-portrait")).to_contain_text("total variation")
     assert re.search("Now: smoothed, bandwidth 0.03; ", narrow.locator(".lab-status").text_content())
+    narrow.get_by_role("button", name="reset").click()
+    narrow.get_by_role("button", name="copy link").click()
+    expect(narrow.get_by_text("Copied: a link")).to_be_visible()
+    again = offline(copy, fragment=narrow.evaluate("location.hash"))
+    expect(again.locator(".lab-status")).to_contain_text("steepest slope")
+    assert "Now:" not in again.locator(".lab-status").text_content(), "a link without the page's changes has none"
     assert wide(page) <= 0 and wide(narrow) <= 0
     assert page.said == [] and narrow.said == []
 

@@ -5,6 +5,8 @@ import re
 from html.parser import HTMLParser
 from urllib.parse import unquote
 
+import numpy as np
+import pandas as pd
 import pytest
 import torch
 
@@ -168,6 +170,13 @@ def test_numbers_are_told_as_one_says_them(site):
         for wrong in (ONE_OF_MANY, LESS_THAN_NOTHING):
             found = wrong.search(words)
             assert not found, f"{path.relative_to(site)}: {words[max(0, found.start() - 40) : found.end() + 20]}"
+
+
+def test_what_diverges_on_a_task_is_the_last_there(monkeypatch):
+    rows = [("a", "relu", 0.0), ("a", "gelu", 1.0), ("b", "relu", 0.0), ("b", "gelu", np.nan)]
+    table = pd.DataFrame(rows, columns=["task", "function", "gain"]).assign(over="relu", low=-1.0, high=1.0, cost=1.0)
+    monkeypatch.setattr(league.league, "ranking", lambda _: table)
+    assert league_page.page().count('<td data-value="1.5">1.5</td>') == 2
 
 
 def test_it_replaces_a_gallery_and_nothing_else(tmp_path, monkeypatch):

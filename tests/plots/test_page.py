@@ -6,7 +6,7 @@ import sys
 
 import plotly.graph_objects as go
 
-from lab.plots.page import CONFIG
+from lab.plots.page import CHARSET, CONFIG, with_policy
 from lab.widgets.pages import live
 
 NOTEBOOK = """
@@ -20,6 +20,11 @@ for name in ("plotly_mimetype", "notebook", "colab"):
     text = json.dumps(bundle)
     print(name, "showSendToCloud" in text and '"showSendToCloud": true' not in text.replace("\\\\", ""))
 """
+
+
+def test_a_page_that_speaks_of_a_policy_has_one_itself_and_only_once():
+    made = with_policy(f"{CHARSET}<p>Content-Security-Policy</p>")
+    assert made.count("<meta http-equiv") == 1 and with_policy(made, site=True) == made
 
 
 def test_no_plot_offers_to_send_its_data_to_a_server():

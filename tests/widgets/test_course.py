@@ -140,10 +140,20 @@ def test_two_landscapes_have_one_frame_and_one_scale(lands):
         every = np.concatenate([getattr(land, axis) for land in lands.values()])
         assert views[0].frame[number] == views[1].frame[number] == [every.min(), every.max()]
     every = np.stack([land.values["loss"] for land in lands.values()])
-    assert views[0].ranges == views[1].ranges == {"loss": pytest.approx([every.min(), every.max()])}
+    shades = [every.min(), every.max(), every.min()]  # the third is the first that has a logarithm
+    assert views[0].ranges == views[1].ranges == {"loss": pytest.approx(shades)}
     pair.both[0].checkpoint.index = 0
     assert pair.both[1].checkpoint.index == 0
     np.testing.assert_allclose(pair.both[1].point, lands["gelu"].trajectory[0], atol=0.1)
+
+
+def test_numbers_that_have_no_logarithm_leave_landscapes_their_shades_and_words_are_said_once():
+    model = torch.nn.Linear(2, 1)
+    measure = {"size": lambda one: float(torch.relu(one.weight.norm() - model.weight.norm()))}
+    pair = lab.explore({r: probes.landscape(model, measure, "random", grid=3, radius=r) for r in (1, 2)})
+    low, high, least = pair.views[0].ranges["size"]
+    assert low == 0 < least < high
+    assert " ." not in re.sub("<[^>]*>", "", pair.content().words)
 
 
 def test_models_stand_side_by_side_on_the_same_inputs(tables):

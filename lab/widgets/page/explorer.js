@@ -6,6 +6,7 @@ import { BLUE, GREY, chart, escaped, node, short } from "./chart.js";
 import { copied } from "./copied.js";
 import { picture, atStep } from "./function.js";
 import { portrait } from "./portrait.js";
+import { download, pageWith } from "./saved.js";
 import { stepper } from "./stepper.js";
 import { chebyshev, mirroredX, mirroredY, polynomial, slopes, smoothed, spectrum, symmetrized } from "./spline.js";
 
@@ -152,17 +153,13 @@ export function render({ model, el }) {
     save(`${fileName()}.svg`, copy.outerHTML, "image/svg+xml");
   });
   if (alone) button(rows[2], "save this page", () => {
-    const copy = document.documentElement.cloneNode(true), kept = { ...state };
-    delete kept.before;
-    copy.querySelector("#lab-state").textContent = JSON.stringify({ state: kept }).replaceAll("<", "\\u003c");
-    copy.querySelector("#lab-root").replaceChildren();
-    save(`${fileName()}.html`, `<!DOCTYPE html>\n${copy.outerHTML}`, "text/html");
+    const { before: _, ...shown } = state;
+    save(`${fileName()}.html`, pageWith(shown), "text/html");
   }, "with everything as it stands");
   kept.buttons(rows[2]);
   const fileName = () => own().name.replaceAll(/[/ ]/g, "-");
   const save = (name, text, type) => {
-    const link = node("a", { download: name, href: URL.createObjectURL(new Blob([text], { type })) });
-    link.click();
+    download(name, text, type);
     told.textContent = `Saved as ${name}.`;
   };
 

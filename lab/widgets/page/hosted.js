@@ -13,13 +13,14 @@ import slices from "./slices.js";
 import { node, short } from "./chart.js";
 import { copied } from "./copied.js";
 import { picture } from "./picture.js";
+import { download, pageWith } from "./saved.js";
 import { stepper } from "./stepper.js";
 
 const words = { render({ model, el }) { el.innerHTML = model.get("html"); return () => {}; } };
 const VIEWS = { compatibility, drawn, latent, landscape, slices, words };
 
 export function render({ model, el }) {
-  const state = structuredClone(model.get("state")), inputs = {}, point = placeOf(state.points?.length ?? 0);
+  const state = structuredClone(model.get("state")), inputs = {}, ends = [], point = placeOf(state.points?.length ?? 0);
   const fits = Object.fromEntries(state.controls.map(({ trait, kind, options, min, max }) =>
     [trait, options ? placeOf(options.length) : kind === "check" ? isFlag : between(min, max)]));
   if (state.chosen !== undefined) Object.assign(fits, { chosen: point, selected: listOf(point), a: listOf(point), b: listOf(point) });
@@ -56,6 +57,7 @@ export function render({ model, el }) {
       label.remove();
       inputs[trait] = () => one.put(state[trait]);
       const one = stepper(top, control, (number) => own.set(trait, number));
+      ends.push(one.end);
     } else if (kind === "check") {
       const box = node("input", { type: "checkbox", "aria-label": words }, label);
       box.addEventListener("change", () => own.set(trait, box.checked));
@@ -71,9 +73,9 @@ export function render({ model, el }) {
   const halves = state.beside && node("div", { class: "lab-halves" }, place);
   const half = (name) => { const box = node("div", {}, halves); node("b", {}, box).textContent = name; return node("div", {}, box); };
   const shown = state.beside ? [own, other].map((one, i) => ({ model: one, el: half(state.beside.names[i]) })) : [{ model: own, el: place }];
-  const all = shown.map((one) => VIEWS[state.view].render(one));
-  const fixed = (state.below ?? []).map((part) => // stays as it was saved: what it shows takes a kernel
-    VIEWS[part.view].render({ model: { get: (name) => part[name], on() {}, off() {} }, el: node("div", { class: "lab-wide" }, el) }));
+  ends.push(...shown.map((one) => VIEWS[state.view].render(one)));
+  for (const part of state.below ?? []) // stays as it was saved: what it shows takes a kernel
+    ends.push(VIEWS[part.view].render({ model: { get: (name) => part[name], on() {}, off() {} }, el: node("div", { class: "lab-wide" }, el) }));
 
   const row = node("div", { class: "lab-row" }, el), told = node("span", { role: "status" }, row);
   const button = (text, action, title) => {
@@ -84,8 +86,7 @@ export function render({ model, el }) {
   };
   const name = state.heading.replaceAll(/[^\p{L}\p{N}]+/gu, "-");
   const save = (file, content) => {
-    node("a", { download: file, href: typeof content === "string" && content.startsWith("data:") ? content
-      : URL.createObjectURL(new Blob([content])) }).click();
+    download(file, content);
     told.textContent = `Saved as ${file}.`;
   };
   if (state.code) button("copy code", async () => {
@@ -97,14 +98,9 @@ export function render({ model, el }) {
     const columns = Object.keys(state.table), rows = state.table[columns[0]].map((_, i) => columns.map((column) => state.table[column][i] ?? ""));
     save(`${name}.csv`, [columns, ...rows].map((one) => one.map(quoted).join(",")).join("\n"));
   }, "CSV");
-  if (el.getRootNode() === document) button("save this page", () => {
-    const copy = document.documentElement.cloneNode(true);
-    copy.querySelector("#lab-state").textContent = JSON.stringify({ state }).replaceAll("<", "\\u003c");
-    copy.querySelector("#lab-root").replaceChildren();
-    save(`${name}.html`, `<!DOCTYPE html>\n${copy.outerHTML}`);
-  }, "with everything as it stands");
+  if (el.getRootNode() === document) button("save this page", () => save(`${name}.html`, pageWith(state)), "with everything as it stands");
   kept.buttons(row, told);
-  return () => [...all, ...fixed].forEach((one) => one());
+  return () => ends.forEach((one) => one());
 }
 
 const quoted = (value) => (/[",\n]/.test(value) ? `"${String(value).replaceAll('"', '""')}"` : value);

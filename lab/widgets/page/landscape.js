@@ -1,8 +1,8 @@
 // Two measures over one plane of weight space, the training on it, and the chosen point, which mouse and keys move.
 // land: {x, y, values: {name: rows}, trajectory: [[x, y]] or [], steps: of each, axes: [title, title]}; left, right: numbers of measures;
 // logarithm: of the shades; px, py: the chosen point; colours: of the shades, from low to high; steps, step: a slider over
-// the training, which chooses the nearest point; frame, ranges: ends of the axes and of the shades by measure, where another
-// landscape has them, too, else empty.
+// the training, which chooses the nearest point; frame: ends of the axes; ranges: by measure, numbers between whose ends its
+// shades are, where another landscape has them, too; else empty.
 
 import { node, short } from "./chart.js";
 import { field } from "./field.js";
@@ -42,7 +42,7 @@ export function render({ model, el }) {
         if (kept[name]?.of !== z) kept[name] = { of: z, z: logarithms(z) };
         ({ z } = kept[name]);
       }
-      const range = ranges[name] && (logarithm ? ends(logarithms([ranges[name]])) : ranges[name]);
+      const range = ranges[name] && ends(logarithm ? logarithms([ranges[name]]) : [ranges[name]]);
       view.draw({ x: land.x, y: land.y, z, colours, levels: 14, bar: true, height: 330, title: logarithm ? `${name} (log₁₀)` : name,
         xTitle: land.axes[0], yTitle: land.axes[1], path: land.trajectory, range, frame: frame.length ? frame : null,
         marks: [{ x: 0, y: 0, kind: "star", name: "the model" }, { x: px, y: py, kind: "ring", name: "chosen" }] });

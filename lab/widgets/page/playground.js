@@ -3,7 +3,7 @@
 // state: functions [{name, title, low, high, values}] to choose from, besides those that every page knows; chosen: the name
 // of one to begin with, or null; autoplay: whether the race begins by itself.
 
-import { address, between, listOf, placeOf } from "./address.js";
+import { address, listOf, placeOf } from "./address.js";
 import { BLUE, GREY, chart, escaped, node, short } from "./chart.js";
 import { table } from "./csv.js";
 import { PLAIN, accuracy, descend, explained, ofSpline, randomLayers, square } from "./network.js";
@@ -83,7 +83,7 @@ export function render({ model, el }) {
   const current = () => functions[menu.value] ?? drawn, isDeep = () => setting.hidden.length > 1 && deep >= 0;
   const phis = () => [current(), ...(isDeep() ? [functions[deep] ?? drawn] : [])], tuned = () => setting.like ?? race;
   const kept = address(el, { task: (one) => Object.hasOwn(RACES, one), function: placeOf(functions.length + 1), second: placeOf(functions.length + 1),
-    seed: placeOf(2 ** 31), drawn: (values) => listOf(between(-9, 9))(values) && values.length === KNOTS }, () => ({
+    seed: placeOf(2 ** 31), drawn: (values) => listOf(Number.isFinite)(values) && values.length === KNOTS }, () => ({
     task: taken ? Object.keys(RACES)[0] : race, function: chosen, second: deep, seed: Number(seed.value),
     drawn: chosen === functions.length || deep === functions.length ? drawn.values.map((y) => Number(y.toFixed(3))) : null }));
   race = kept.given.task ?? race;

@@ -3,7 +3,9 @@
 // that a notebook that is opened without a kernel has something to show.
 
 import { node } from "./chart.js";
+import { copied } from "./copied.js";
 import { picture } from "./picture.js";
+import { download } from "./saved.js";
 
 const QUIET = 1500; // ms without a change, after which the picture is made
 const KINDS = { code: "copy code", page: "save page", picture: "save picture", numbers: "save numbers" };
@@ -22,20 +24,17 @@ export function render({ model, el }) {
     });
   }
   const told = node("span", { role: "status", style: "font: 12px sans-serif" }, row);
-  const save = (ending, address) => {
+  const save = (ending, content) => {
     const file = `${model.get("name")}.${ending}`;
-    node("a", { download: file, href: address }).click();
+    download(file, content);
     told.textContent = `Saved as ${file}.`;
   };
-  const blob = (text) => URL.createObjectURL(new Blob([text]));
   const hear = async ({ kind, text }) => {
-    if (kind === "page") return save("html", blob(text));
-    if (kind === "numbers") return save("csv", blob(text));
+    if (kind === "page") return save("html", text);
+    if (kind === "numbers") return save("csv", text);
     if (kind !== "code") return;
-    try {
-      await navigator.clipboard.writeText(text);
-      told.textContent = "Copied: Python that shows what is seen.";
-    } catch { save("py", blob(text)); }
+    if (await copied(text)) told.textContent = "Copied: Python that shows what is seen.";
+    else save("py", text);
   };
   model.on("msg:custom", hear);
 

@@ -142,7 +142,7 @@ class Stack:
         self.blocks = (_Block * len(self.owners))()
         self.c = _Stack(0, len(self.owners), 0, ctypes.addressof(self.blocks))
         self.used: list[Any] = []  # tensors that C points to
-        # gradients of one step; those of the step before are overwritten
+        # gradients of one call; the next one overwrites them, so that autograd is given copies
         self.grads = torch.empty(sum(weight.numel() for weight in self.weights), dtype=self.dtype)
         places = zip(torch._C._nn.unflatten_dense_tensors(self.grads, self.weights), self.weights, strict=True)
         self.of = {weight: grad.data_ptr() for grad, weight in places}
@@ -237,7 +237,7 @@ class Stack:
         self.grads.zero_()
         of_x = grad.new_empty(asked[0])
         self._call("backward", grad, of_x, room)
-        return of_x, torch._C._nn.unflatten_dense_tensors(self.grads, self.weights)
+        return of_x, torch._C._nn.unflatten_dense_tensors(self.grads.clone(), self.weights)
 
     def _call(self, name: str, *given: Any) -> int:
         if not given:
@@ -319,14 +319,12 @@ class Step(Stack):
 class _Losses(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, step: Step, batch: sequences.Batch, *weights: Tensor) -> Tensor:
-        ctx.step = step
-        return step.losses(batch)
+        losses = step.losses(batch)
+        ctx.step, ctx.grads = step, step.grads.clone()
+        return losses
 
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, grad: Tensor) -> Any:
-        step = ctx.step
-        grads = torch._C._nn.unflatten_dense_tensors(step.grads, step.weights)
-        if not bool((grad == 1).all()):
-            grads = [of_runs(grad, each) * each for each in grads]
-        return None, None, *grads
+        grads = torch._C._nn.unflatten_dense_tensors(ctx.grads, ctx.step.weights)
+        return None, None, *(of_runs(grad, each) * each for each in grads)

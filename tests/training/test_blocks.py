@@ -118,6 +118,37 @@ def test_losses_and_gradients_are_those_of_torch(name):
         torch.testing.assert_close(one, other, rtol=1e-9, atol=1e-11)
 
 
+@pytest.mark.parametrize("name", ["post-norm", "softmax, head"])
+def test_gradients_stay_what_they_are_when_others_are_computed(name):
+    """Two losses before one backward pass, gradients that are added up, and those that somebody keeps."""
+    model, found = MODELS[name](), []
+    for losses in (blocks.Losses(model), lambda batch: batch.loss(batch.outputs(model))):
+        if isinstance(model, HyperTransformer):
+            stack = getattr(losses, "stack", None)
+
+            def loss(count, stack=stack):
+                model.stack = stack
+                outputs = model(torch.linspace(-1, 1, 2 * count * 15).sin().view(2, count, 5, 3).double())
+                model.stack = None
+                return outputs.square().sum()
+        else:
+
+            def loss(count, losses=losses):
+                return losses(batch_of(sequences_=count)).sum()
+
+        model.zero_grad()
+        (loss(3) - 2 * loss(4)).backward()
+        kept = [weight.grad for weight in model.parameters() if weight.requires_grad]
+        was = [grad.clone() for grad in kept]
+        model.zero_grad()
+        loss(5).backward()
+        loss(6).backward()
+        found.append([*kept, *(weight.grad for weight in model.parameters() if weight.requires_grad)])
+        assert all(torch.equal(grad, before) for grad, before in zip(kept, was, strict=True))
+    for one, other in zip(*found, strict=True):
+        torch.testing.assert_close(one, other, rtol=1e-9, atol=1e-11)
+
+
 FLEETS = {
     "gelu": {},
     "tied, Canon": {"model": replace(MODEL, layers=2, heads=2, canon=True, tied=True, positions="alibi")},

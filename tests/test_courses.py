@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 
 import lab
 from lab import engine, jobs
+from lab.cli import main
 from lab.errors import ArgumentError
 from lab.jobs.course import Course, course_steps
 from lab.probes.weights import checkpoints_of
@@ -113,7 +114,7 @@ def test_plain_steps_and_the_kernels_have_the_same_checkpoints_up_to_rounding(tm
             torch.testing.assert_close(one[name], other[name], rtol=1e-4, atol=1e-6)
 
 
-def test_checkpoints_are_kept_once_said_when_they_are_missing_and_go_with_their_run(tmp_path, capsys):
+def test_checkpoints_are_kept_once_said_when_they_are_missing_and_go_with_their_run(tmp_path, capsys, monkeypatch):
     store, asked = Store(tmp_path), {"seeds": 2, "scale": "smoke", "store": Store(tmp_path), "progress": False}
     (first, _), _ = lab.train("memorize", **asked), lab.train("memorize", **asked, keep=KEEP)
     assert "2 of 2 are in the store without 5 checkpoints, and are trained again" in capsys.readouterr().err
@@ -125,8 +126,13 @@ def test_checkpoints_are_kept_once_said_when_they_are_missing_and_go_with_their_
     assert len(store.foreign()) == 1, "this could be anybody's"
     path = tmp_path / "courses" / next(iter(files)).name
     path.write_bytes(b"0" * 40 + b"{damaged")
+    assert [line.partition(" in ")[0] for line in store.verify()] == [f"courses/{path.name}"]
     assert store.clean() == [f"courses/{path.name}"] and store.foreign() == []
+    assert store.verify() == []
     assert first.has_checkpoints + kept[1].has_checkpoints == 1, "one was damaged"
+    monkeypatch.setenv("LAB_STORE", str(tmp_path))
+    main(["store", "export", *(run.key for run in kept), "--out", str(tmp_path / "other")])
+    assert capsys.readouterr().err == f"its checkpoints stay in {tmp_path / 'courses'}: these are not copied\n"
     store.forget([run.spec for run in kept])
     assert not list((tmp_path / "courses").iterdir())
 

@@ -84,6 +84,9 @@ class StoreCommand:
         elif self.action == "export":
             for name in self.keys:
                 print(store.lending(SHIPPED).export(name, writable(self.out)))
+                spec, home = store.lending(SHIPPED).look_up(name)
+                if home.course(spec) is not None:
+                    print(f"its checkpoints stay in {home.folder / 'courses'}: these are not copied", file=sys.stderr)
         elif self.action == "clean":
             removed = store.clean()
             print("\n".join(removed) if removed else f"nothing to remove in {store.folder}")

@@ -240,7 +240,7 @@ class Store:
             return contents.foreign(self.folder)
 
     def verify(self) -> list[str]:
-        """One line for each damaged result; an empty list means that all is well."""
+        """One line for each damaged result, or its checkpoints; an empty list means that all is well."""
         problems = []
         for folder in self.results():
             try:
@@ -248,7 +248,9 @@ class Store:
             except LabError as error:
                 if objects.exists(folder):  # nobody has removed it in between
                     problems.append(str(error))
-        return problems
+        with self._reading():
+            courses = contents.damaged_courses(self.folder)
+        return problems + [f"courses/{name} in {self.folder}: it is damaged; {self._advice}" for name in courses]
 
     def problem(self) -> str | None:
         """Why nothing can be kept here, in words; None where it can. Of a bucket nothing is known."""
@@ -293,7 +295,7 @@ class Store:
         if objects.in_bucket(self.folder):
             with self.marker():
                 return
-        for kind in ("searches", "runs", "checkpoints"):
+        for kind in (*contents.RESULTS, *contents.STATES):
             with self._writing(), temporary(self.folder / kind) as folder:
                 (folder / "test").write_bytes(b"test")
                 sync(folder / "test")

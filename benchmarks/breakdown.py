@@ -176,7 +176,9 @@ def table(rows: dict[str, dict[str, float]]) -> str:
     lines = [f"{machine()}, one thread. {date.today():%-d %B %Y}, torch {torch.__version__}.", ""]
     lines += heading(heads)
     for name, row in rows.items():
-        shares = " | ".join(f"{row[column]:.0%}" for column in (*COLUMNS, "within", "alone"))
+        shares = " | ".join(f"{row[column]:.0%}" for column in COLUMNS)
+        # – where torch takes no product
+        shares += "".join(f" | {row[each]:.0%}" if row["products"] else " | –" for each in ("within", "alone"))
         lines.append(f"| {name} | {row['ms']:.1f} | {shares} | {row['evaluation']:.1%} |")
     return "\n".join(lines)
 

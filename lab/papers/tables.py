@@ -211,19 +211,20 @@ def _first(run: pd.Series, level: float, diverged: bool) -> float:
 def speed_up(slow: pd.DataFrame, fast: pd.DataFrame, level: float, **claimed) -> Verdict:
     """How many times fewer steps `fast` needs until accuracy reaches `level` (geometric means over seeds).
 
-    A run that never gets there counts with its last step, which makes its side look faster than it is. Where most runs
-    of both kinds never do, nothing is measured.
+    A run that never gets there counts with its last step, which makes its side look faster than it is; so does a run of
+    the other kind that gets there later. Where most runs of both kinds never do, nothing is measured.
     """
-    last = max(slow["step"].max(), fast["step"].max())
+    lasts = slow["step"].max(), fast["step"].max()
     slow_steps, fast_steps = (steps_to(runs, level).dropna() for runs in (slow, fast))
-    return ratio_of_steps(slow_steps, fast_steps, last, level, **claimed)
+    return ratio_of_steps(slow_steps, fast_steps, lasts, level, **claimed)
 
 
-def ratio_of_steps(slow: pd.Series, fast: pd.Series, last: float, level: float, **claimed) -> Verdict:
-    """The same of first steps by seed, infinite where a run never gets there."""
+def ratio_of_steps(slow: pd.Series, fast: pd.Series, lasts: tuple[float, ...], level: float, **claimed) -> Verdict:
+    """The same of first steps by seed, infinite where a run never gets there. lasts: the last step of either kind."""
     if not any(len(side) and np.isfinite(side).mean() > 0.5 for side in (slow, fast)):
         return absent(f"hardly a run reaches {100 * level:g} %", unit="×", **claimed)
-    logs = {name: np.log(side.clip(upper=last)) for name, side in (("slow", slow), ("fast", fast))}
+    end = min((last for side, last in zip((slow, fast), lasts, strict=True) if np.isinf(side).any()), default=inf)
+    logs = {name: np.log(side.clip(upper=end)) for name, side in (("slow", slow), ("fast", fast))}
     return Verdict(compare_one(logs, "slow", "fast").exp(), unit="×", **claimed)
 
 

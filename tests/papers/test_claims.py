@@ -22,8 +22,9 @@ from lab.papers.claims import (
     all_of,
     any_of,
 )
+from lab.papers.crossing import grokking as crossing_grokking
 from lab.papers.simplicity.shortcut.measures import _steers, steering
-from lab.papers.tables import per_seed, speed_up
+from lab.papers.tables import per_seed, ratio_of_steps, speed_up
 from lab.papers.transformers import matrix
 from lab.papers.transformers.matrix import comparable, unlike_paper
 from lab.papers.transformers.settings import printed
@@ -502,6 +503,25 @@ def test_a_speed_up_is_the_ratio_of_slopes():
     assert speed_up(never, never, 0.5).reason == "hardly a run reaches 50 %"
     lost = line(300).assign(diverged=True, accuracy=0.1)
     assert speed_up(line(300), lost, 0.5).n == 0, "a run that diverged first says nothing"
+
+
+def test_a_run_that_never_gets_there_says_nothing_beyond_its_last_step():
+    """The slow kind had 400 steps, the fast one 800: that one gets there after 600 is no gain, nor is it a loss."""
+    slow, fast = pd.Series([100.0, 100.0, np.inf]), pd.Series([100.0, 100.0, 600.0])
+    assert ratio_of_steps(slow, fast, (400.0, 800.0), 0.95).effect == pytest.approx(1)
+    assert ratio_of_steps(fast, slow, (800.0, 400.0), 0.95).effect == pytest.approx(1)
+    slow[2] = 1200.0
+    assert ratio_of_steps(slow, fast, (400.0, 800.0), 0.95).effect == pytest.approx(2 ** (1 / 3)), "all got there"
+    # by the time of a core Muon's steps are twice as long; five of twelve runs of both kinds never get there
+    table = planted_crossing.PLANTED["crossing/grokking"](True)
+    table = table.assign(step=table["last"] / 10, ms=np.where(table["optimizer"] == "Muon", 2.0, 1.0))
+    never = (table["split"] == "test") & table["seed"].between(7, 11)
+    found = list(
+        crossing_grokking.times_as_fast(
+            table.assign(step=table["step"].mask(never)), {"optimizer": "AdamW"}, {"optimizer": "Muon"}, "seconds"
+        )
+    )
+    assert [one.effect for one in found] == pytest.approx([0.5 ** (7 / 12)] * len(found)) and found
 
 
 def test_a_diverged_run_is_left_out_whole():

@@ -182,15 +182,14 @@ def times_as_fast(table: pd.DataFrame, slow: dict, fast: dict, unit: str = "step
         twin = kinds.get(tuple((named | fast).values()))
         if any(named[name] != value for name, value in slow.items()) or twin is None:
             continue
-        last = float(max(one["last"].max(), twin["last"].max()))
-        before, after = (alive(each)["step"].fillna(np.inf) for each in (one, twin))
+        costs = [each["ms"].iloc[0] if unit == "seconds" else 1.0 for each in (one, twin)]
+        sides = list(zip((one, twin), costs, strict=True))
+        before, after = (alive(each)["step"].fillna(np.inf) * cost for each, cost in sides)
+        lasts = tuple(float(each["last"].max()) * cost for each, cost in sides)
         case = ", ".join(value for name, value in named.items() if name not in slow)
-        verdict = ratio_of_steps(before, after, last, LEVEL, case=case, **claimed)
+        verdict = ratio_of_steps(before, after, lasts, LEVEL, case=case, **claimed)
         if named["function"] == RELU and "function" not in fast:  # nothing was searched for
             verdict = replace(verdict, estimate=replace(verdict.estimate, covers="seeds"))
-        if unit == "seconds" and not verdict.reason:
-            cost = one["ms"].iloc[0] / twin["ms"].iloc[0]
-            verdict = replace(verdict, estimate=verdict.estimate.scaled(cost))
         yield verdict
 
 

@@ -113,10 +113,11 @@ def _ends(table: pd.DataFrame, method: str) -> dict[str, pd.Series]:
 
 def _sooner_everywhere(table: pd.DataFrame) -> Verdict:
     """At every fraction and width where either method gets there; a run that does not counts with its last step."""
-    verdicts, last = [], float(table["last"].max())
+    verdicts = []
     for case, rows in _cells(table).items():
         slow, fast = (rows[method]["step"].fillna(np.inf) for method in METHODS)
-        verdicts.append(ratio_of_steps(slow, fast, last, LEVEL, above=1.0, case=case))
+        lasts = tuple(float(rows[method]["last"].max()) for method in METHODS)
+        verdicts.append(ratio_of_steps(slow, fast, lasts, LEVEL, above=1.0, case=case))
     return all_of([verdict for verdict in verdicts if not verdict.reason] or verdicts)
 
 

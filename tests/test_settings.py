@@ -15,8 +15,8 @@ from lab.own.search import TRAINING, search_by_episodes, search_by_two_losses
 from lab.training.modules.fleet import OPTIMIZERS, SCHEDULES
 from tests.training import own
 
-# What is trained, where, how it is shown, and how it is computed, which decides rounding alone.
-WHERE = {"data", "task", "model", "name", "device", "store", "progress", "scale", "side_by_side", "threads"}
+# What is trained, where, how it is shown, what is kept of it, and how it is computed, which decides rounding alone.
+WHERE = {"keep", "data", "task", "model", "name", "device", "store", "progress", "scale", "side_by_side", "threads"}
 USUAL = {"steps": 6, "rate": 0.01, "batch": 32, "every": 2, "side_by_side": "loop", "progress": False}
 CHANGED = {
     "steps": 8,

@@ -309,6 +309,7 @@ DESCENT = {
     "rate": 0.5,
     "batch": 7,
     "optimizer": "adam",
+    "decay": 0.1,
     "average": 1,
     "keep": "last",
     "watch": "test",

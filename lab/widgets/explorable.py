@@ -1,7 +1,8 @@
 """What `lab.explore` can show: kinds of things in words, with the explorer of each. The first that fits is taken."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, is_dataclass
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -76,7 +77,7 @@ def explorer_of(
     if isinstance(x, nn.Module) and not isinstance(scale, (str, type(None))):
         raise ArgumentError(f"scale={shown(scale)}: give examples by name, as lab.explore(model, inputs=X, targets=y)")
     # whatever function a module is, too: with inputs it is a model
-    kind = MODEL if isinstance(x, nn.Module) and inputs is not None else _kind(x)
+    kind = MODEL if isinstance(x, nn.Module) and inputs is not None else _kind(x, given)
     if kind is None or not given.keys() <= {*kind.takes}:
         called = f"the figure {x.name}" if isinstance(x, Figure) else described(x)
         called = "a function of Python's, which lab.check(f) looks at" if called == "a function" else called
@@ -228,9 +229,11 @@ def _each(x: Any) -> bool:
     return bool(things) and all(_kind(one) is not None for one in things)
 
 
-def _kind(x: Any) -> Any:
-    """The first kind that fits."""
-    return next((kind for kind in KINDS if isinstance(x, kind.types) and (kind.fits is None or kind.fits(x))), None)
+def _kind(x: Any, given: Collection[str] = ()) -> Any:
+    """The first kind that fits and takes the arguments that are given; else the first that fits."""
+    fitting = (kind for kind in KINDS if isinstance(x, kind.types) and (kind.fits is None or kind.fits(x)))
+    first = next(fitting, None)
+    return next((kind for kind in chain([first] if first else [], fitting) if {*given} <= {*kind.takes}), first)
 
 
 def _pair(x: Any, **given: Any) -> Explorer:

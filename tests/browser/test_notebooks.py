@@ -29,8 +29,8 @@ def test_start_here(opened, redraws):
     lab.page.get_by_label("into").fill("/dev/null/nowhere")
     lab.page.get_by_label("into").press("Enter")
     lab.button("export").click()
-    expect(lab.page.get_by_role("alert")).to_contain_text("name another folder")
-    expect(lab.page.get_by_role("alert")).to_be_in_viewport()
+    alert = lab.page.get_by_role("alert").filter(has_text="name another folder")  # the race has one, too
+    expect(alert).to_be_in_viewport()
     expect(lab.text("written:")).to_have_count(0)
     lab.until(lambda: "name another folder" in "".join(lab.errors()), "it is seen as an error")
 

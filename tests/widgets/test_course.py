@@ -54,6 +54,13 @@ def state_of(page):
     return json.loads(re.search(r'<script[^>]*id="lab-state"[^>]*>(.*?)</script>', page, re.S)[1])["state"]
 
 
+def test_runs_with_checkpoints_are_curves_where_a_scale_is_given(tables):
+    """Whether a store has checkpoints of a run does not decide which arguments it may be explored with."""
+    assert type(lab.explore(tables["relu"])) is not type(lab.explore(tables["relu"], scale="smoke"))
+    with pytest.raises(ArgumentError, match="inputs= is for a model"):
+        lab.explore(tables["relu"], inputs=[[1.0]])
+
+
 def test_a_search_is_shown_as_it_was_after_each_step(search):
     explorer = lab.explore(search)
     name = explorer.function.value

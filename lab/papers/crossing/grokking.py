@@ -360,8 +360,7 @@ ENTRIES = (
         "Which optimizer ends grokking soonest?",
         "Steps and seconds until 95 % of the test rows are right, by optimizer, loss and non-linearity, each at the"
         " best of the rates tried",
-        "the simplicity paper has one optimizer; others say that Muon and Grokfast end grokking sooner, or not clearly,"
-        " and that StableMax and ⊥Grad do without decay",
+        "none; others say that Muon and Grokfast are sooner, or not clearly, and StableMax and ⊥Grad do without decay",
         tasks=tuple(task.name for task in tasks("paper")),
         plan=plan,
         measure=measure,

@@ -64,7 +64,7 @@ def league(right):
 
 
 def connectivity(right):
-    """The loss rises by half as much with learned functions as with others, or by twice as much; matching halves it."""
+    """The loss rises half as much with learned functions as with others, or twice; matching takes half, or adds it."""
     rng, rows, along = np.random.default_rng(RNG), [], np.linspace(0, 1, 11)
     for task in ("a+b mod 27", "covertype_sample"):
         for method in ("ReLU", "GELU", "learned"):
@@ -73,7 +73,7 @@ def connectivity(right):
             for seed in range(0, 12, 2):
                 hill = along * (1 - along) * 4 * (size + 0.05 * rng.normal())
                 path = {"along": along, "loss": hill + along, "accuracy": 0.9 - hill / 5}
-                path |= {"matched_loss": hill / 2 + along, "matched_accuracy": 0.9 - hill / 10}
+                path |= {"matched_loss": hill * (0.5 if right else 1.5) + along, "matched_accuracy": 0.9 - hill / 10}
                 labels = {
                     "task": task,
                     "method": method,

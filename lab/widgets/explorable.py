@@ -76,6 +76,8 @@ def explorer_of(
         given["edit"] = True
     if isinstance(x, nn.Module) and not isinstance(scale, (str, type(None))):
         raise ArgumentError(f"scale={shown(scale)}: give examples by name, as lab.explore(model, inputs=X, targets=y)")
+    if isinstance(x, dict):
+        _check_names(x)
     # whatever function a module is, too: with inputs it is a model
     kind = MODEL if isinstance(x, nn.Module) and inputs is not None else _kind(x, given)
     if kind is None or not given.keys() <= {*kind.takes}:
@@ -221,6 +223,18 @@ def _function(x: Any, **given: Any) -> Explorer:
 
 def _functions(x: dict[Any, Any]) -> Explorer:
     return pair.functions(x, {str(name): _spline(one) for name, one in x.items()})
+
+
+def _check_names(x: dict[Any, Any]) -> None:
+    names = [str(name) for name in x]
+    if twice := [name for name in names if names.count(name) > 1]:
+        raise ArgumentError(f"two things have the name {shown(twice[0])}; give each one of its own")
+    for name, one in x.items():
+        if _kind(one) is None:
+            try:
+                explorer_of(one)
+            except ArgumentError as error:
+                raise ArgumentError(f"{shown(str(name))}: {error}") from None
 
 
 def _each(x: Any) -> bool:

@@ -205,6 +205,19 @@ def test_runs_by_name_are_compared():
         explore(runs | {"another": copies})
 
 
+@pytest.mark.parametrize(
+    ("things", "said"),
+    [
+        ({1: "gelu", "1": "relu"}, "two things have the name '1'"),
+        ({"a": "gelu", "b": "geluu"}, "'b': there is no explorer for 'geluu'; give a function"),
+        ({"a": "gelu", "b": "swiglu"}, "'b': swiglu is a gate"),
+    ],
+)
+def test_of_things_by_name_the_one_that_does_not_fit_is_named(things, said):
+    with pytest.raises(ArgumentError, match=said):
+        explore(things)
+
+
 def test_the_rest_is_refused_with_all_that_would_fit():
     """The message lists the kinds that the dispatch has, and the documentation the explorers of all of them."""
     wrong = (3, "juggle", None, {}, {"a": 1}, [1], figure("transformers/fig9", "best", progress=False))

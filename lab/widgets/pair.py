@@ -190,8 +190,8 @@ class PairExplorer(Explorer):
         words, said = "", set[str]()
         for name, each in zip(self.names, self.both, strict=True):  # what is said of both, once
             sentences = [one for one in re.sub("<[^>]*>", "", each.status.value).split(". ") if one not in said]
-            own = ". ".join(sentences).rstrip(".")
-            words += f"<p><b>{html.escape(name)}</b> {own}.</p>" if own else ""
+            text = ". ".join(sentences).rstrip(".")
+            words += f"<p><b>{html.escape(name)}</b> {text}.</p>" if text else ""
             said.update(sentences)
         return view_content(self.heading, one, self.code(), words, second=second)
 

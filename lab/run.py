@@ -211,7 +211,8 @@ class Run(Stored):
             raise ArgumentError(f"{said}{', or trajectory=' if hasattr(self.spec.recipe, 'trajectory') else ''}")
         weights = tensors_of(self._course)
         names = [name for name, _ in self.model().named_parameters() if name in weights]
-        return self.checkpoints, torch.cat([weights[name].flatten(1) for name in names], 1).numpy()
+        steps = self.checkpoints
+        return steps, torch.cat([weights[name].reshape(len(steps), -1) for name in names], 1).numpy()
 
 
 class Runs(RunList[Run]):

@@ -47,6 +47,14 @@ def alike(one, other):
     )
 
 
+def test_numbers_that_a_function_learns_are_in_the_trajectory(tmp_path):
+    run = lab.train("memorize", mlp="xielu", seeds=1, scale="smoke", store=Store(tmp_path), progress=False, keep=3)[0]
+    names = [name for name, _ in run.model().named_parameters()]
+    for step, way in zip(*run.trajectory, strict=True):
+        weights = dict(run.model(step).named_parameters())
+        assert way.tolist() == torch.cat([weights[name].flatten() for name in names]).tolist()
+
+
 @pytest.mark.parametrize("specs", KINDS.values(), ids=KINDS)
 def test_the_last_checkpoint_is_what_training_gives_and_results_are_those_without_any(specs, tmp_path):
     plain, store = Store(tmp_path / "plain"), Store(tmp_path / "kept")

@@ -329,9 +329,11 @@ class Explorer(widgets.VBox):
         """Write what is shown as one HTML file that anyone can open, without the lab, a server or a network.
 
         What it shows, and how that came about, stands above it. Its controls are there as far as they need no kernel.
-        Returns the file's absolute path. Raises LabError where it cannot be written.
+        Returns the file's absolute path. Raises LabError where it cannot be written, ArgumentError for a module's name.
         """
         path = absolute_path("path", path)
+        if path.suffix in MODULES:
+            raise ArgumentError(f"path={shown(path.name)}: save writes a page, as phi.html; .module(…) writes a module")
         with self.lock:
             return _put(path, self.page())
 

@@ -69,6 +69,9 @@ def described(value: object) -> str:
 
     >>> described(len), described([1, 2]), described(dict), described("gelu")
     ('a function', 'a list of 2', 'the class dict', "'gelu'")
+    >>> from collections import namedtuple
+    >>> described(namedtuple("Point", "x y z")(0, 0, 0))
+    'a Point'
     """
     if value is None or isinstance(value, (str, bytes, bool, int, float, complex)):
         return shown(value)
@@ -76,7 +79,7 @@ def described(value: object) -> str:
         return f"the class {value.__name__}"
     if isinstance(value, (FunctionType, MethodType, BuiltinFunctionType)):
         return "a function"
-    if isinstance(value, (list, tuple)):
+    if isinstance(value, (list, tuple)) and not hasattr(value, "_fields"):  # a named tuple has no number of entries
         return f"a {type(value).__name__} of {len(value)}"
     dtype, shape = getattr(value, "dtype", None), getattr(value, "shape", None)
     if dtype is not None and isinstance(shape, tuple):  # torch.Size is a tuple

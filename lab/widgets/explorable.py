@@ -1,5 +1,6 @@
 """What `lab.explore` can show: kinds of things in words, with the explorer of each. The first that fits is taken."""
 
+import difflib
 from collections.abc import Callable, Collection
 from dataclasses import dataclass, is_dataclass
 from itertools import chain
@@ -15,7 +16,7 @@ from lab.catalogue.figure import Figure
 from lab.catalogue.registry import entry
 from lab.comparison import Comparison
 from lab.data import Data
-from lab.errors import ArgumentError, check_flag, described, shown
+from lab.errors import LONGEST, ArgumentError, check_flag, described, shown
 from lab.nonlinearity.functions import GATES, named, scalars
 from lab.nonlinearity.spline import Spline
 from lab.nonlinearity.table import TABLE
@@ -88,6 +89,9 @@ def explorer_of(
             raise ArgumentError(f"{said}; lab.explore({GATES[x]!r}) shows that function")
         if kind is None and isinstance(x, str) and (x == "softmax" or x in TABLE):
             raise ArgumentError(f"{x} is no function of one number, and has no curve; lab.check says what holds for it")
+        names = [*zoo_names(), *scalars(), *tasks.NAMES]
+        if kind is None and isinstance(x, str) and (near := difflib.get_close_matches(x[:LONGEST], names, 1)):
+            raise ArgumentError(f"there is no explorer for {called}; did you mean {near[0]!r}?")
         if kind is None:
             raise ArgumentError(f"there is no explorer for {called}; give {'; '.join(kind.words for kind in KINDS)}")
         name = next(name for name in NEEDLESS if name in given and name not in kind.takes)

@@ -91,6 +91,19 @@ def test_a_module_that_cannot_be_is_refused_in_a_line(tmp_path, given, name, err
     assert "\n" not in str(raised.value) and len(list(tmp_path.iterdir())) == 1
 
 
+@pytest.mark.parametrize("name, meant", [("gleu", "gelu"), ("memorise", "memorize"), ("transformer/mano", "mano")])
+def test_a_misspelt_name_is_answered_in_a_short_line(name, meant):
+    with pytest.raises(ArgumentError, match=f"no explorer for '{name}'; did you mean '.*{meant}'") as raised:
+        lab.explore(name)
+    assert len(str(raised.value)) < 100
+
+
+def test_a_page_with_a_modules_name_is_refused(tmp_path):
+    with pytest.raises(ArgumentError, match="path='phi.mjs': save writes a page"):
+        lab.explore("gelu").save(tmp_path / "phi.mjs")
+    assert not list(tmp_path.iterdir())
+
+
 def test_a_module_is_one_file_that_imports_nothing(tmp_path):
     name = "</script><script>1</script>"
     path = lab.explore(lab.Spline([0.0, 1.0, 0.0]), state={}).module(tmp_path / "new" / "phi.mjs")

@@ -135,7 +135,10 @@ activations/table1? `lab figures` lists all
     meant = [one for one in known if last and alike.fullmatch(one.partition("/")[2].lower())]
     near = difflib.get_close_matches(paper, papers(), 1)  # a misspelt paper
     meant = [one for one in meant if one.partition("/")[0] in near] or meant
+    listing = "`lab figures` lists all"
+    if "/" in shown(name) and not near and user_folder("LAB_PAPERS") is None:
+        listing += ", and yours, where LAB_PAPERS names their folder"
     if meant:
         these = f"{', '.join(meant[:-1])}{' or ' if meant[1:] else ''}{meant[-1]}"
-        raise ArgumentError(f"{said}; did you mean {these}? `lab figures` lists all")
-    raise ArgumentError(f"{said}; known: {listed(known, name)}; `lab figures` lists all")
+        raise ArgumentError(f"{said}; did you mean {these}? {listing}")
+    raise ArgumentError(f"{said}; known: {listed(known, name)}; {listing}")

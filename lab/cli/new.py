@@ -2,7 +2,7 @@
 
 import json
 import keyword
-import os
+import shlex
 from dataclasses import dataclass
 from pathlib import Path
 from string import Template
@@ -12,6 +12,7 @@ import tyro
 
 from lab.cli.console import default
 from lab.errors import ArgumentError, LabError, shown
+from lab.files import put, user_folder
 
 _PAPER = '''"""$paper: say here, in a line, what this paper asks. `lab figures` prints it."""
 '''
@@ -107,7 +108,7 @@ ENTRIES = (
         origin=Origin(data=lambda scale: [{"name": TASK.name, "from": "lab.tasks.Operation"}]),
         summary=summary,
         claims=(Claim("tanh", "tanh is above ReLU", gain),),
-        place=("fig", "", 1, "$section"),
+        place=("fig", "", 1, "$section"),  # in the order of the paper's: "fig" or "table", appendix, number, part
     ),
 )
 '''
@@ -180,15 +181,14 @@ class New:
         print(f"Next: {self._next(folder, paper, section)}")
 
     def _folder(self) -> Path:
-        from lab.files import user_folder
-
         chosen = self.papers or user_folder("LAB_PAPERS")
         if chosen is None:
             raise ArgumentError("say where your papers live: --papers DIR, or LAB_PAPERS in the environment")
         return chosen.expanduser().absolute()
 
     def _next(self, folder: Path, paper: str, section: str) -> str:
-        setting = "" if os.environ.get("LAB_PAPERS") else f"export LAB_PAPERS={folder}; "
+        there = user_folder("LAB_PAPERS")
+        setting = "" if there and there.absolute() == folder else f"export LAB_PAPERS={shlex.quote(str(folder))}; "
         return f"{setting}lab figure {self.name} --scale smoke" if section else f"{setting}lab new figure {paper}/fig1"
 
 
@@ -215,8 +215,6 @@ def _notebook() -> str:
 
 
 def _write(path: Path, text: str) -> None:
-    from lab.files import put
-
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         put(path, text.encode())

@@ -258,7 +258,7 @@ def test_a_fleet_whose_functions_are_gone_is_not_taken_up(nursery, tmp_path):
     """It trained with the functions of two searches. One is lost, and a run is wanted that needs the other alone."""
     store = Store(tmp_path)
     engine.complete([SEARCH, OTHER], store, "cpu", 1)
-    assert killed(nursery, tmp_path, 60, "PAIR")
+    assert killed(nursery, tmp_path, 70, "PAIR")
     assert list(store.checkpoints()) == [tuple(PAIR)]
     store.path(OTHER).rename(tmp_path / "lost")
     engine.complete(PAIR[:1], store, "cpu", 1)

@@ -94,7 +94,7 @@ kill_at({count}, {folder!r})
 engine.complete(RUNS, Store(), "cpu", 1)
 """
     whole = digests(trained(tmp_path / "whole", RUNS))
-    for count in (50, 70, 100):
+    for count in (60, 80, 110):
         folder = tmp_path / str(count)
         ended = nursery.run(code.format(count=count, folder=str(folder)), LAB_STORE=folder)
         assert ended.code != 0 and list(Store(folder).checkpoints()) == [tuple(RUNS)], "pick another moment"

@@ -90,7 +90,7 @@ def test_what_comes_next_names_the_folder_that_was_chosen(tmp_path, monkeypatch,
     main(["new", "figure", "mine/fig1", "--papers", str(tmp_path / "my papers")])
     assert f"Next: export LAB_PAPERS='{tmp_path}/my papers'; lab figure" in capsys.readouterr().out
     monkeypatch.delenv("LAB_PAPERS")
-    assert "yours, where LAB_PAPERS names their folder" in refused(capsys, "figure", "mine/fig1")
+    assert "and those of LAB_PAPERS" in refused(capsys, "figure", "mine/fig1")
 
 
 def test_a_fault_in_a_paper_is_one_line_that_names_the_file(papers, capsys):

@@ -137,7 +137,7 @@ activations/table1? `lab figures` lists all
     meant = [one for one in meant if one.partition("/")[0] in near] or meant
     listing = "`lab figures` lists all"
     if "/" in shown(name) and not near and user_folder("LAB_PAPERS") is None:
-        listing += ", and yours, where LAB_PAPERS names their folder"
+        listing += ", and those of LAB_PAPERS"
     if meant:
         these = f"{', '.join(meant[:-1])}{' or ' if meant[1:] else ''}{meant[-1]}"
         raise ArgumentError(f"{said}; did you mean {these}? {listing}")

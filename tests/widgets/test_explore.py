@@ -209,7 +209,7 @@ def test_runs_by_name_are_compared():
     ("things", "said"),
     [
         ({1: "gelu", "1": "relu"}, "two things have the name '1'"),
-        ({"a": "gelu", "b": "geluu"}, "'b': there is no explorer for 'geluu'; give a function"),
+        ({"a": "gelu", "b": "geluu"}, "'b': there is no explorer for 'geluu'; did you mean 'gelu'"),
         ({"a": "gelu", "b": "swiglu"}, "'b': swiglu is a gate"),
     ],
 )

@@ -264,7 +264,7 @@ CLAIMS = (  # "wherever": on the operations and with the losses where most runs 
     _claim("perpgrad", "With ReLU, ⊥Grad without decay needs fewer steps than AdamW with it", _sooner(PERP)),
     _claim(
         "stablemax",
-        "Within the steps here, most runs with StableMax generalize without decay, on one operation at least",
+        "Within these steps most StableMax runs generalize without decay, on one operation at least",
         _without_decay,
         "published runs are longer",
     ),

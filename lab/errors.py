@@ -8,7 +8,7 @@ import difflib
 import operator
 import os
 from collections.abc import Collection
-from dataclasses import fields
+from dataclasses import fields, is_dataclass
 from math import inf, isfinite
 from pathlib import Path
 from types import BuiltinFunctionType, FunctionType, MethodType, UnionType
@@ -81,6 +81,8 @@ def described(value: object) -> str:
         return "a function"
     if isinstance(value, (list, tuple)) and not hasattr(value, "_fields"):  # a named tuple has no number of entries
         return f"a {type(value).__name__} of {len(value)}"
+    if is_dataclass(value) and type(value).__str__ is not object.__str__:
+        return str(value)
     dtype, shape = getattr(value, "dtype", None), getattr(value, "shape", None)
     if dtype is not None and isinstance(shape, tuple):  # torch.Size is a tuple
         return f"{dtype} of shape {tuple(shape)}".removeprefix("torch.")

@@ -22,8 +22,8 @@ from lab.plots import go
 from lab.plots.caption import captioned, counted, reading, true_minus
 
 # the lab may have written these into a figure's folder before, and not now
-SEEN = ("figure.html", "figure.png", "figure.svg", "figure.pdf")
-FILES = (*SEEN, *"figure.json table.csv curves.csv functions.csv".split())
+PICTURES = ("figure.html", "figure.png", "figure.svg", "figure.pdf")
+FILES = (*PICTURES, *"figure.json table.csv curves.csv functions.csv".split())
 FILES += tuple(f"{name}{PACKED}" for name in FILES if name.endswith((".csv", ".json")))
 WIDTH = 800  # px of images; text has its natural size there
 FORMATS, WIDTHS = ("png", "svg", "pdf"), ("page", "column")
@@ -216,7 +216,7 @@ def _place(new: Path, folder: Path) -> None:
     with exclusive(folder):
         try:
             is_same = all(read(folder / name) == read(new / name) for name in numbers)
-            stale = [name for name in FILES if not (is_same and name in SEEN)]
+            stale = [name for name in FILES if not (is_same and name in PICTURES)]
             for name in dict.fromkeys(["provenance.json", *names, *stale]):
                 if (folder / name).is_file() or (folder / name).is_symlink():
                     (folder / name).rename(older / name)

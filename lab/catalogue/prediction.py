@@ -78,8 +78,8 @@ class Prediction:
 def predict_gain(phi: Function, task: str) -> Prediction:
     """What a function will gain over GELU on a task, before any training, and how wrong such guesses are.
 
-    phi: a name ("tanh"), a name of the zoo, a lab.Spline or a module. task: by its name; gains that were measured on it
-    are left out. Points are of accuracy (as numbers: of R² × 100).
+    phi: a name ("tanh"), a name of the zoo, a lab.Spline or a module. task: its name; gains that were measured on it,
+    or on its sample, are left out. Points are of accuracy (as numbers: of R² × 100).
 
     Raises ArgumentError for names that the lab does not know.
 
@@ -91,12 +91,13 @@ def predict_gain(phi: Function, task: str) -> Prediction:
     spline = zoo(phi) if isinstance(phi, str) and phi in zoo_names() else phi
     measured, judgement = properties(as_module(spline)), _judgement()
     table = gains()
-    others = table[table["task"] != task]
+    same = {name for name in table["task"] if name.replace("_sample", "") == task.replace("_sample", "")}
+    others = table[~table["task"].isin(same)]
     gain = float(others["gain"].median())
     if judgement.predicts:
         gain = float(_fitted(others).predict(measured.to_numpy()[None])[0])
     errors = judgement.model if judgement.predicts else judgement.constant
-    return Prediction(task, gain, float(errors.drop(task, errors="ignore").mean()), measured, judgement)
+    return Prediction(task, gain, float(errors.drop(same, errors="ignore").mean()), measured, judgement)
 
 
 def properties(phi: nn.Module) -> pd.Series:

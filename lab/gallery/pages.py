@@ -30,7 +30,7 @@ FIGURE = re.compile(r'lab\.figure\("([^"]+)"')
 # what a cell names: name = lab.figure("transformers/fig5"…; lab.explore(name…, lab.explore("add"…, Playground(…
 NAMED = re.compile(r'^(\w+) = (?:lab\.(?:figure|zoo|trained)\("([^"]+)"|(probes\.landscape)\()?', re.MULTILINE)
 EXPLORED = re.compile(r'\blab\.explore\("?([\w/.-]+)|\b(Playground|\w+Explorer)\(')
-SEEN, COURSE = 5.0, 501  # of a named function: to both sides of 0; points, ten in a period of the fastest sine
+REACH, COURSE = 5.0, 501  # of a named function: to both sides of 0; points, ten in a period of the fastest sine
 LINK = re.compile(r'href="([^":#]+)\.ipynb(#[^"]*)?"')
 PICTURED = re.compile(r"!\[([^]]+)\]\(\.\./data/results/(\w+/\w+)/\w+/figure\.png\)")  # in docs/findings.md
 
@@ -110,7 +110,7 @@ def race(name: str = "lab", **more: Any) -> str:
 
 def curves() -> tuple[dict[str, Profile], dict[str, Profile]]:
     """Functions that were learned, and those that have a name, in the order of the page of functions."""
-    plain = {name: profile(named(name), -SEEN, SEEN, COURSE) for name in scalars()}
+    plain = {name: profile(named(name), -REACH, REACH, COURSE) for name in scalars()}
     return {name: profile(phi) for name, phi in zoo_curves()[0].items()}, plain
 
 

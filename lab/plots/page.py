@@ -9,7 +9,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
-from jinja2 import Environment, PackageLoader, StrictUndefined
+from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined
 
 # Plotly's renderers import nbformat, and that in the end a check of addresses in any script, which compiles 38 grammars
 # for more than a second. No plot has such an address: where nobody has imported the check, it is left out.
@@ -66,8 +66,9 @@ SCRIPT = re.compile(r"<script(?![^>]*(?: src=|application/json))[^>]*>(.*?)</scr
 
 
 def templates(package: str, folder: str = "") -> Environment:
-    """Templates of pages: what they are given is text, unless they say that it is HTML, and nothing may be missing."""
-    loader = PackageLoader(package, folder)
+    """Templates of pages, around `document.html`: what they are given is text, unless they say that it is HTML, and
+    nothing may be missing."""
+    loader = ChoiceLoader([PackageLoader(package, folder), PackageLoader("lab", "plots")])
     return Environment(loader=loader, autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
 
 

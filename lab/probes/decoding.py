@@ -41,6 +41,11 @@ class Score:
     chance: np.ndarray
     shuffled: np.ndarray
 
+    def __str__(self) -> str:
+        if np.ndim(self.value):
+            return f"{len(self.value)} scores"
+        return f"{self.value:.3g} [{self.low:.3g}, {self.high:.3g}], chance {self.chance:.3g}"
+
 
 def scored(
     answers: np.ndarray,

@@ -30,8 +30,8 @@ static void NAME(weigh)(const block *f, NAME(lanes) s, const REAL *relative) {
     NAME(vector) some[heads];
     for (int64_t i = 0; i < f->queries; i++) {
         NAME(vector) *row = s.a + i * f->keys * heads;
-        const int64_t seen = f->seen[i];
-        for (int64_t j = 0; j < seen; j++)
+        const int64_t visible = f->visible[i];
+        for (int64_t j = 0; j < visible; j++)
             for (int64_t h = 0; h < heads; h++) {
                 const NAME(vector) *q = s.q + (i * heads + h) * width, *k = s.k + (j * heads + h) * width;
                 NAME(vector) sum = {0};
@@ -42,26 +42,26 @@ static void NAME(weigh)(const block *f, NAME(lanes) s, const REAL *relative) {
         if (f->weighting == SOFTMAX || f->weighting == KERNEL) {
             for (int64_t h = 0; h < heads; h++) some[h] = row[h];
             if (f->weighting == SOFTMAX) {
-                for (int64_t j = 1; j < seen; j++)
+                for (int64_t j = 1; j < visible; j++)
                     for (int64_t n = 0; n < heads * LANES; n++) {
                         const REAL next = ((REAL *)(row + j * heads))[n];
                         ((REAL *)some)[n] = next > ((REAL *)some)[n] ? next : ((REAL *)some)[n];
                     }
-                for (int64_t j = 0; j < seen; j++)
+                for (int64_t j = 0; j < visible; j++)
                     for (int64_t h = 0; h < heads; h++) row[j * heads + h] -= some[h];
-                for (int64_t n = 0; n < seen * heads * LANES; n++)
+                for (int64_t n = 0; n < visible * heads * LANES; n++)
                     ((REAL *)row)[n] = THEIR(exponential)(((REAL *)row)[n], 0);
                 for (int64_t h = 0; h < heads; h++) some[h] = row[h];
             }
-            for (int64_t j = 1; j < seen; j++)
+            for (int64_t j = 1; j < visible; j++)
                 for (int64_t h = 0; h < heads; h++) some[h] += row[j * heads + h];
             for (int64_t h = 0; h < heads; h++) some[h] = 1 / (some[h] + (REAL)f->least);
-            for (int64_t j = 0; j < seen; j++)
+            for (int64_t j = 0; j < visible; j++)
                 for (int64_t h = 0; h < heads; h++) row[j * heads + h] *= some[h];
             if (f->weighting == KERNEL) memcpy(s.norm + i * heads, some, sizeof some);
         }
         if (f->weighting == RMS_HEAD)
-            for (int64_t j = 0; j < seen; j++) {
+            for (int64_t j = 0; j < visible; j++) {
                 NAME(vector) square = {0};
                 for (int64_t h = 0; h < heads; h++) square += row[j * heads + h] * row[j * heads + h];
                 square = square / (REAL)heads + (REAL)f->least;
@@ -96,19 +96,19 @@ static void NAME(attend)(const block *f, int64_t run, REAL *const *given, REAL *
     }
     memset(out, 0, sizeof(*out) * (size_t)size);
     for (int64_t i = 0; i < f->queries; i++) {
-        const REAL *keep = f->keep ? (const REAL *)f->keep + run * f->kept + i * f->keys : NULL;
+        const REAL *keep = f->keep ? (const REAL *)f->keep + run * f->keep_stride + i * f->keys : NULL;
         const NAME(vector) *row = s.a + i * f->keys * heads;
         NAME(vector) *u = f->pair ? s.u + i * f->keys * width : s.u, *in = s.slope + i * f->keys * width;
         if (f->pair) {
-            for (int64_t j = 0; j < f->seen[i]; j++)
+            for (int64_t j = 0; j < f->visible[i]; j++)
                 for (int64_t e = 0; e < width; e++) {
                     NAME(vector) sum = {0};
                     for (int64_t h = 0; h < heads; h++) sum += row[j * heads + h] * s.v[(j * heads + h) * width + e];
                     in[j * width + e] = sum * (keep ? keep[j] : 1);
                 }
-            THEIR(activate)(&f->value, 1, tables[1], (REAL *)in, (REAL *)u, f->seen[i] * width * LANES);
+            THEIR(activate)(&f->value, 1, tables[1], (REAL *)in, (REAL *)u, f->visible[i] * width * LANES);
         }
-        for (int64_t j = 0; j < f->seen[i]; j++)
+        for (int64_t j = 0; j < f->visible[i]; j++)
             for (int64_t h = 0; h < heads; h++) {
                 const NAME(vector) a = row[j * heads + h] * (keep ? keep[j] : 1);
                 const NAME(vector) *from = u + (f->pair ? j : j * heads + h) * width;
@@ -132,10 +132,10 @@ static void NAME(attend_backward)(const block *f, int64_t run, const REAL *of_z,
     NAME(gather)(of_z, dz, some, f->queries, channels);
     memset(dq, 0, sizeof(*dq) * (size_t)(q + 2 * k));
     for (int64_t i = 0; i < f->queries; i++) {
-        const REAL *keep = f->keep ? (const REAL *)f->keep + run * f->kept + i * f->keys : NULL;
+        const REAL *keep = f->keep ? (const REAL *)f->keep + run * f->keep_stride + i * f->keys : NULL;
         const NAME(vector) *row = s.a + i * f->keys * heads, *g = dz + i * channels;
-        const int64_t seen = f->seen[i];
-        for (int64_t j = 0; j < seen; j++) {
+        const int64_t visible = f->visible[i];
+        for (int64_t j = 0; j < visible; j++) {
             const REAL by = keep ? keep[j] : 1;
             const NAME(vector) *u = s.u + (f->pair ? (i * f->keys + j) * width : j * channels);
             NAME(vector) *to = dv + j * channels, *v = s.v + j * channels, *d = da + j * heads;
@@ -158,22 +158,22 @@ static void NAME(attend_backward)(const block *f, int64_t run, const REAL *of_z,
         }
         if (f->weighting == SOFTMAX || f->weighting == KERNEL) {
             memset(mean, 0, sizeof(*mean) * (size_t)heads);
-            for (int64_t j = 0; j < seen; j++)
+            for (int64_t j = 0; j < visible; j++)
                 for (int64_t h = 0; h < heads; h++) mean[h] += da[j * heads + h] * row[j * heads + h];
-            for (int64_t j = 0; j < seen; j++)
+            for (int64_t j = 0; j < visible; j++)
                 for (int64_t h = 0; h < heads; h++)
                     da[j * heads + h] = (da[j * heads + h] - mean[h]) *
                                         (f->weighting == KERNEL ? s.norm[i * heads + h] : row[j * heads + h]);
         }
         if (f->weighting == RMS_HEAD)
-            for (int64_t j = 0; j < seen; j++) {
+            for (int64_t j = 0; j < visible; j++) {
                 NAME(vector) sum = {0};
                 for (int64_t h = 0; h < heads; h++) sum += da[j * heads + h] * row[j * heads + h];
                 sum /= (REAL)heads;
                 for (int64_t h = 0; h < heads; h++)
                     da[j * heads + h] = s.norm[i * f->keys + j] * (da[j * heads + h] - row[j * heads + h] * sum);
             }
-        for (int64_t j = 0; j < seen; j++)
+        for (int64_t j = 0; j < visible; j++)
             for (int64_t h = 0; h < heads; h++) {
                 const int64_t number = relative ? h * f->buckets + f->bucket[i * f->keys + j] : 0;
                 if (f->of_relative) sums[number] += da[j * heads + h];

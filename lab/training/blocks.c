@@ -22,12 +22,12 @@ typedef struct {
     double scale, least;                                  /* of scores; what their sums or squares have at least */
     function value, kernel; /* of values; of queries and keys, under a kernel */
     const int64_t *rows;    /* (queries,) tokens that are wanted, NULL: all */
-    const int64_t *seen;    /* (queries,), how many of the keys */
+    const int64_t *visible;    /* (queries,), how many of the keys */
     const int64_t *bucket;  /* (queries, keys) */
     const void *relative;   /* (runs or 1, heads, buckets): what scores are increased by; kernels multiplied by; or NULL */
     void *of_relative;
-    const void *keep;       /* that multiplies scores in the end, (queries, keys), `kept` from run to run; or NULL */
-    int64_t kept;
+    const void *keep;       /* that multiplies scores in the end, (queries, keys), `keep_stride` from run to run; or NULL */
+    int64_t keep_stride;
 } block;
 
 typedef struct {

@@ -118,10 +118,10 @@ static void NAME(canon_backward)(const layer *l, int64_t run, REAL *g, const REA
 /* What gradients need of a block and a chunk of sequences. */
 typedef struct {
     REAL *x, *normal, *given, *maps, *lanes, *z, *sum, *y, *inside, *h, *slope, *value, *top, *stats[3];
-} NAME(kept);
+} NAME(saved);
 
 #define TAKE(to, count) ((to) = room, room += ((count) + LANES - 1) / LANES * LANES)
-static REAL *NAME(share)(const block *f, REAL *room, int64_t some, NAME(kept) *to) {
+static REAL *NAME(share)(const block *f, REAL *room, int64_t some, NAME(saved) *to) {
     const int64_t n = some * f->keys, m = some * f->queries, width = f->out.outputs, hidden = f->up.outputs;
     const int64_t channels = f->out.inputs;
     NAME(lanes) lanes;
@@ -216,7 +216,7 @@ static layer NAME(part_of)(layer canon, int64_t part) {
     return canon;
 }
 
-static void NAME(block_forward)(const block *f, int64_t run, NAME(kept) s, REAL *y, NAME(desk) d, REAL *const *tables,
+static void NAME(block_forward)(const block *f, int64_t run, NAME(saved) s, REAL *y, NAME(desk) d, REAL *const *tables,
                                 int64_t some) {
     const int64_t n = some * f->keys, m = some * f->queries, width = f->out.outputs, channels = f->out.inputs;
     const REAL *residual = s.x, *bias = (const REAL *)f->out.bias + run * width;
@@ -258,7 +258,7 @@ static void NAME(block_forward)(const block *f, int64_t run, NAME(kept) s, REAL 
 }
 
 /* d.g: of what the block gives; becomes that of what it received. */
-static void NAME(block_backward)(const block *f, int64_t run, NAME(kept) s, NAME(desk) *d, REAL *const *turned,
+static void NAME(block_backward)(const block *f, int64_t run, NAME(saved) s, NAME(desk) *d, REAL *const *turned,
                                  NAME(vector) *biases, int64_t some) {
     const int64_t n = some * f->keys, m = some * f->queries, width = f->out.outputs, channels = f->out.inputs;
     const THEIR(matrix) zero = {d->zeros, 0, 1};
@@ -306,11 +306,11 @@ static void NAME(block_backward)(const block *f, int64_t run, NAME(kept) s, NAME
 /* Numbers that a run keeps for its gradients. */
 int64_t NAME(room)(const stack *s) {
     const int64_t chunk = NAME(chunk)(s);
-    NAME(kept) kept;
+    NAME(saved) saved;
     REAL *room = NULL;
     for (int64_t first = 0; first < s->batch; first += chunk)
         for (int64_t b = 0; b < s->blocks; b++)
-            room = NAME(share)(s->block + b, room, s->batch - first < chunk ? s->batch - first : chunk, &kept);
+            room = NAME(share)(s->block + b, room, s->batch - first < chunk ? s->batch - first : chunk, &saved);
     return room - (REAL *)NULL;
 }
 
@@ -335,12 +335,12 @@ int NAME(forward)(const stack *s, REAL *x, REAL *y, REAL *all, int64_t first_run
         if ((failed = NAME(tabulate)(s, run, tables))) break;
         for (int64_t first = 0; first < s->batch; first += chunk) {
             const int64_t some = s->batch - first < chunk ? s->batch - first : chunk, at = run * s->batch + first;
-            NAME(kept) kept, next;
-            room = NAME(share)(s->block, room, some, &kept);
-            memcpy(kept.x, x + at * last->keys * width, sizeof(REAL) * (size_t)(some * last->keys * width));
-            for (int64_t b = 0; b < s->blocks; b++, kept = next) {
+            NAME(saved) saved, next;
+            room = NAME(share)(s->block, room, some, &saved);
+            memcpy(saved.x, x + at * last->keys * width, sizeof(REAL) * (size_t)(some * last->keys * width));
+            for (int64_t b = 0; b < s->blocks; b++, saved = next) {
                 if (b < s->blocks - 1) room = NAME(share)(s->block + b + 1, room, some, &next);
-                NAME(block_forward)(s->block + b, run, kept, b < s->blocks - 1 ? next.x : y + at * last->queries * width, d,
+                NAME(block_forward)(s->block + b, run, saved, b < s->blocks - 1 ? next.x : y + at * last->queries * width, d,
                                     tables, some);
             }
         }
@@ -372,11 +372,11 @@ int NAME(backward)(const stack *s, const REAL *of_y, REAL *of_x, REAL *all, int6
         NAME(turn)(s, run, d);
         for (int64_t first = 0; first < s->batch; first += chunk) {
             const int64_t some = s->batch - first < chunk ? s->batch - first : chunk, at = run * s->batch + first;
-            NAME(kept) kept[s->blocks];
-            for (int64_t b = 0; b < s->blocks; b++) room = NAME(share)(s->block + b, room, some, kept + b);
+            NAME(saved) saved[s->blocks];
+            for (int64_t b = 0; b < s->blocks; b++) room = NAME(share)(s->block + b, room, some, saved + b);
             memcpy(d.g, of_y + at * last->queries * width, sizeof(REAL) * (size_t)(some * last->queries * width));
             for (int64_t b = s->blocks - 1; b >= 0; b--)
-                NAME(block_backward)(s->block + b, run, kept[b], &d, d.turned + 6 * b, d.biases[b], some);
+                NAME(block_backward)(s->block + b, run, saved[b], &d, d.turned + 6 * b, d.biases[b], some);
             memcpy(of_x + at * last->keys * width, d.g, sizeof(REAL) * (size_t)(some * last->keys * width));
         }
         for (int64_t b = 0; b < s->blocks; b++) {

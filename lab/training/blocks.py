@@ -51,8 +51,8 @@ class _Block(ctypes.Structure):
     _fields_ += [("canon", _Layer * 4), ("epsilon", REAL), ("phi", Function)]
     _fields_ += [(name, WHOLE) for name in ("heads", "width", "queries", "keys", "weighting", "pair", "buckets", "own")]
     _fields_ += [("scale", REAL), ("least", REAL), ("value", Function), ("kernel", Function)]
-    _fields_ += [(name, POINTER) for name in ("rows", "seen", "bucket", "relative", "of_relative", "keep")]
-    _fields_ += [("kept", WHOLE)]
+    _fields_ += [(name, POINTER) for name in ("rows", "visible", "bucket", "relative", "of_relative", "keep")]
+    _fields_ += [("keep_stride", WHOLE)]
 
 
 class _Stack(ctypes.Structure):
@@ -61,9 +61,8 @@ class _Stack(ctypes.Structure):
 
 class _Ends(ctypes.Structure):
     _fields_ = [(name, _Layer) for name in ("table", "places", "head")]
-    _fields_ += [(name, POINTER) for name in ("tokens", "positions", "targets", "weights", "losses")] + [
-        ("count", WHOLE)
-    ]
+    _fields_ += [(name, POINTER) for name in ("tokens", "positions", "targets", "weights", "losses")]
+    _fields_ += [("count", WHOLE)]
 
 
 @functools.lru_cache(maxsize=1)
@@ -213,7 +212,7 @@ class Stack:
             last = rows if number == len(self.blocks) - 1 else None
             chosen, visible, bucket = self._places(tokens, last)
             c.keys, c.queries = tokens, len(visible)
-            c.rows, c.seen, c.bucket = (
+            c.rows, c.visible, c.bucket = (
                 None if last is None else chosen.data_ptr(),
                 visible.data_ptr(),
                 bucket.data_ptr(),
@@ -221,7 +220,7 @@ class Stack:
             c.keep = None
             if keep is not None:
                 part = keep[:, number, chosen].to(self.dtype).contiguous()
-                c.keep, c.kept = part.data_ptr(), part[0].numel()
+                c.keep, c.keep_stride = part.data_ptr(), part[0].numel()
                 parts.append(part)
         return parts
 

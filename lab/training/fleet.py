@@ -194,22 +194,22 @@ class Fleet:
         with torch.no_grad():
             for i, weight in enumerate(self.weights):
                 weight.copy_(tensors[f"weight.{i}"])
-                names = [name for name in tensors if name.startswith(f"adam.{i}.")]
-                self.optimizer.state[weight] = {
-                    name.split(".")[2]: tensors[name].to(weight.device, copy=True) for name in names
-                }
+                of = {name.split(".")[2]: t for name, t in tensors.items() if name.startswith(f"adam.{i}.")}
+                self.optimizer.state[weight] = {name: t.to(weight.device, copy=True) for name, t in of.items()}
         for name in self.arrays:
             setattr(self, name, tensors[name].numpy().copy())
         self.step = int(tensors["step"])
         self.history.restore(tensors)
 
-    def learned(self) -> dict[str, Tensor]:
+    def named_weights(self) -> dict[str, Tensor]:
         """The weights of all runs by name, (R, …) each; knots are not weights, the spec has them."""
         return {name: p.detach() for name, p in self.model.named_parameters() if p.requires_grad}
 
+    learned = named_weights  # what checkpoints keep; those of a search, its functions
+
     def run_weights(self, run: int) -> dict[str, Tensor]:
         """Weights of one run by name, each with a run axis of length 1."""
-        return {name: weight[run : run + 1].cpu().clone() for name, weight in Fleet.learned(self).items()}
+        return {name: weight[run : run + 1].cpu().clone() for name, weight in self.named_weights().items()}
 
     def run_notes(self, run: int) -> dict:
         """Notes of a run, which are stored with its result."""

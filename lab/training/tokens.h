@@ -34,14 +34,14 @@ static double NAME(head_backward)(const ends *e, int64_t run, int64_t first, con
 int NAME(step)(const stack *s, const ends *e, REAL *all_rooms, int64_t first_run, int64_t end) {
     const int64_t chunk = NAME(chunk)(s), width = e->table.outputs, tokens = s->block->keys, length = s->batch * e->count;
     const layer *last = e->head.weight ? &e->head : &e->table;
-    NAME(kept) kept[s->blocks];
+    NAME(saved) saved[s->blocks];
     NAME(desk) d;
     REAL *tables[3] = {0};
     int failed = NAME(furnish)(s, &d);
     for (int64_t run = first_run; !failed && run < end; run++) {
         REAL *room = all_rooms + run * NAME(room)(s);
         if ((failed = NAME(tabulate)(s, run, tables))) break;
-        for (int64_t b = 0; b < s->blocks; b++) room = NAME(share)(s->block + b, room, chunk < s->batch ? chunk : s->batch, kept + b);
+        for (int64_t b = 0; b < s->blocks; b++) room = NAME(share)(s->block + b, room, chunk < s->batch ? chunk : s->batch, saved + b);
         NAME(turn)(s, run, d);
         THEIR(transpose)(NAME(of_run)(last->weight, last, run), last->down, d.head, last->inputs, last->inputs, last->down);
         const int64_t *index = e->tokens + run * s->batch * tokens;
@@ -52,14 +52,14 @@ int NAME(step)(const stack *s, const ends *e, REAL *all_rooms, int64_t first_run
             for (int64_t i = 0; i < rows; i++) {
                 const REAL *from = NAME(of_run)(e->table.weight, &e->table, run) + index[first * tokens + i] * width;
                 const REAL *place = NAME(of_run)(e->places.weight, &e->places, run) + i % tokens * width;
-                for (int64_t c = 0; c < width; c++) kept->x[i * width + c] = from[c] + (e->places.weight ? place[c] : 0);
+                for (int64_t c = 0; c < width; c++) saved->x[i * width + c] = from[c] + (e->places.weight ? place[c] : 0);
             }
             for (int64_t b = 0; b < s->blocks; b++)
-                NAME(block_forward)(s->block + b, run, kept[b], b < s->blocks - 1 ? kept[b + 1].x : d.two, d, tables, some);
+                NAME(block_forward)(s->block + b, run, saved[b], b < s->blocks - 1 ? saved[b + 1].x : d.two, d, tables, some);
             memset(d.g, 0, sizeof(REAL) * (size_t)(rows * width));
             loss += NAME(head_backward)(e, run, first, d.two, all, d, some, s->batch, tokens);
             for (int64_t b = s->blocks - 1; b >= 0; b--)
-                NAME(block_backward)(s->block + b, run, kept[b], &d, d.turned + 6 * b, d.biases[b], some);
+                NAME(block_backward)(s->block + b, run, saved[b], &d, d.turned + 6 * b, d.biases[b], some);
             for (int64_t i = 0; i < rows; i++) {
                 REAL *to = NAME(of_run)(e->table.of_weight, &e->table, run) + index[first * tokens + i] * width;
                 REAL *place = NAME(of_run)(e->places.of_weight, &e->places, run) + i % tokens * width;

@@ -1,7 +1,6 @@
 """Sliders over the checkpoints of a training, of which a page has the data: functions, codes, slices, places."""
 
 from collections.abc import Iterable, Sequence
-from typing import Any
 
 import ipywidgets as widgets
 import numpy as np
@@ -65,11 +64,3 @@ def few(count: int, numbers: int, most: int = MOST) -> list[int]:
     """
     places = np.linspace(0, count - 1, min(count, max(2, most // max(1, numbers))))
     return sorted({round(place) for place in places.tolist()})
-
-
-def digits(values: Any) -> Any:
-    """Five digits, in lists as JSON has them; None for what is no number."""
-    flat: list[Any] = [float(f"{x:.5g}") if np.isfinite(x) else None for x in np.ravel(values).tolist()]
-    for size in reversed(np.shape(values)[1:]):
-        flat = [flat[i : i + size] for i in range(0, len(flat), size)]
-    return flat

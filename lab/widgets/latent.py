@@ -14,7 +14,7 @@ from lab.errors import ArgumentError, check_whole, shown
 from lab.plots.latent_codes import NAMES, in_order, look
 from lab.run import Run
 from lab.widgets import drawing, pages
-from lab.widgets.course import CourseView, StepSlider, digits
+from lab.widgets.course import CourseView, StepSlider
 from lab.widgets.explorer import LABEL, Explorer, menu, side_by_side
 from lab.widgets.pages import Content, live, short, view_content
 from lab.widgets.problems import TABLE, Reading
@@ -223,7 +223,7 @@ class LatentExplorer(Explorer):
         (steps, codes, points, trust), (place, method, _) = self.reading.course(*self._map()), self._map()
         together = f"{NAMES[method]} of the codes of {len(steps)} checkpoints together, layer {place[0] + 1}"
         with self.map.hold_sync():
-            self.map.course = {"steps": steps, "codes": digits(codes), "points": digits(points)}
+            self.map.course = {"steps": steps, "codes": short(codes, 5), "points": short(points, 5)}
             self.map.title = f"{together}\n{drawing.trusted(trust)}"
 
     def _missing(self) -> tuple | None:

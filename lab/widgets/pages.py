@@ -107,9 +107,16 @@ def part(module: str, state: dict, name: str = "lab", words: str = "") -> str:
     return filled("part.html", state=as_script(state), module=linked(module), name=name, words=words)
 
 
-def short(numbers: np.ndarray) -> list[float | None]:
-    """Nine digits, all that float32 has; None for what is no number, since JSON has no word for it."""
-    return [float(f"{number:.9g}") if isfinite(number) else None for number in numbers]
+def short(values: Any, digits: int = 9) -> Any:
+    """Numbers in lists, as JSON has them, with all digits that float32 has, or fewer; None for what is no number.
+
+    >>> short([[0.25, float("nan")], [1 / 3, 1.0]], 3)
+    [[0.25, None], [0.333, 1.0]]
+    """
+    flat: list[Any] = [float(f"{x:.{digits}g}") if isfinite(x) else None for x in np.ravel(values).tolist()]
+    for size in reversed(np.shape(values)[1:]):
+        flat = [flat[i : i + size] for i in range(0, len(flat), size)]
+    return flat
 
 
 class PageView(anywidget.AnyWidget):
@@ -188,7 +195,7 @@ def view_content(
     """
     columns = None if table is None else {name: list(values) for name, values in table.items()}
     state = {"view": view.name, "controls": view.controls(), "code": code, "below": list(below), "table": columns}
-    state |= {} if second is None else {"beside": dict(second)}
+    state |= {} if second is None else {"second": dict(second)}
     return Content(title, "hosted.js", view.data() | state | {"heading": title}, words)
 
 

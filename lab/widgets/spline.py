@@ -14,7 +14,7 @@ from lab.nonlinearity.zoo import left_out, zoo, zoo_curves
 from lab.plots.caption import counted
 from lab.plots.functions import gelu
 from lab.probes.profile import Profile, Received, profile, received
-from lab.widgets.course import StepSlider, digits, few, latest
+from lab.widgets.course import StepSlider, few, latest
 from lab.widgets.editing import EditingExplorer
 from lab.widgets.explorer import LABEL, ROW, WIDE, Explorer, button, menu, toggle
 from lab.widgets.function_view import FunctionView, described, function_content
@@ -95,7 +95,7 @@ class SplineExplorer(Explorer):
         shown = [described(n, Profile(x, curves[n], np.diff(curves[n]) / np.diff(x), False)) for n in plain]
         shown += [described(*one) for one in self._profiles.items()]
         way = {
-            name: {"steps": list(course), "values": digits([f.values.tolist() for f in course.values()])}
+            name: {"steps": list(course), "values": short([f.values.tolist() for f in course.values()], 5)}
             for name, course in self._courses.items()
         }
         self.view = FunctionView(functions=shown, first=len(plain), steps=self.step.steps, course=way)

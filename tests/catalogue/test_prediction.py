@@ -53,3 +53,9 @@ def test_a_guess_says_how_wrong_it_is():
     for phi, task in (("tanj", "memorize"), ("tanh", "memorise"), ("tanh", 3)):
         with pytest.raises(ArgumentError):
             predict_gain(phi, task)
+
+
+def test_gains_on_a_sample_are_those_of_its_task():
+    """What was measured on covertype_sample was in the guess for covertype."""
+    sample, whole = (predict_gain("tanh", name) for name in ("covertype_sample", "covertype"))
+    assert (sample.gain, sample.error) == (whole.gain, whole.error) != (predict_gain("tanh", "mano").gain, 0.0)

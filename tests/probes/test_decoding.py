@@ -63,6 +63,12 @@ def test_noise_is_read_at_chance():
     assert np.mean([score.value for score in missed]) == pytest.approx(1 / CLASSES, abs=0.02)
 
 
+def test_a_printed_result_has_its_number():
+    rng = np.random.default_rng(0)
+    result = probes.decode(rng.normal(size=(60, 3)), rng.integers(0, 2, 60), rng.integers(0, 12, 60), shuffles=2)
+    assert f"accuracy={result.accuracy.value:.3g} [" in repr(result) and "class_accuracy=2 scores" in repr(result)
+
+
 def test_shuffled_labels_give_chance():
     """Even where codes say everything. Then a shuffle has each of 5 clusters right or wrong as a whole, with .2 each:
     a standard deviation of .18, of .013 for the mean of 200, and a bound at three times that."""

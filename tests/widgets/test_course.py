@@ -12,8 +12,9 @@ from lab import probes
 from lab.errors import ArgumentError
 from lab.probes import codes_by_layer
 from lab.tasks import Logic
-from lab.widgets.course import digits, few, latest
+from lab.widgets.course import few, latest
 from lab.widgets.latent import LatentExplorer
+from lab.widgets.pages import short
 from lab.widgets.pair import PairExplorer
 from lab.widgets.slices import SliceExplorer
 from tests.widgets.node import needs_node, node
@@ -69,7 +70,7 @@ def test_a_search_is_shown_as_it_was_after_each_step(search):
     for step in search.checkpoints.tolist():
         explorer.step.value = step
         assert torch.equal(explorer.spline.values, search.at(step)["mlp"].values)
-    assert state_of(explorer.page())["course"][name]["values"][-1] == digits(search.spline.values)
+    assert state_of(explorer.page())["course"][name]["values"][-1] == short(search.spline.values, 5)
     assert explorer.error.value == "" and lab.explore(search, state=explorer.state).step.value == step
 
 
@@ -136,8 +137,8 @@ def test_two_maps_are_of_the_same_problems_and_obey_the_same_controls(logic):
     one.colour.index, one.map.chosen, other.step.index = 1, 7, 0
     assert (other.colour.index, other.map.chosen, one.step.index) == (1, 7, 0)
     saved = state_of(pair.page())
-    assert saved["points"] != saved["beside"]["state"]["points"] and saved["beside"]["names"] == ["hyla", "softmax"]
-    assert {"colour", "step", "chosen"} <= {*saved["beside"]["linked"]}
+    assert saved["points"] != saved["second"]["state"]["points"] and saved["second"]["names"] == ["hyla", "softmax"]
+    assert {"colour", "step", "chosen"} <= {*saved["second"]["linked"]}
 
 
 def test_two_landscapes_have_one_frame_and_one_scale(lands):
@@ -194,7 +195,7 @@ def test_what_does_not_go_together_is_said_in_one_line(search, tables, logic, la
 
 def test_a_page_holds_no_more_than_it_can():
     assert few(20, 10**6) == [0, 19] and few(20, 20_000) == list(range(20)) and few(1, 5) == [0]
-    assert digits(np.array([[1.234567, np.nan]])) == [[1.2346, None]]
+    assert short(np.array([[1.234567, np.nan]]), 5) == [[1.2346, None]]
 
 
 @needs_node

@@ -12,8 +12,8 @@ function cells(text) {
   const sign = [";", "\t", ","].reduce((best, one) => (count(one) > count(best) ? one : best));
   const pattern = new RegExp(`("(?:[^"]|"")*"|[^${sign}]*)(${sign}|$)`, "g");
   const rows = lines.map(([row, line]) => {
-    const found = [...line.matchAll(pattern)].map(([, cell, end]) => [cell.trim().replace(/^"(.*)"$/, "$1").replaceAll('""', '"'), end]);
-    return [row, found.slice(0, found.findIndex(([, end]) => !end) + 1).map(([cell]) => cell)];
+    const cells = [...line.matchAll(pattern)].map(([, cell, end]) => [cell.trim().replace(/^"(.*)"$/, "$1").replaceAll('""', '"'), end]);
+    return [row, cells.slice(0, cells.findIndex(([, end]) => !end) + 1).map(([cell]) => cell)];
   });
   return { rows, sign };
 }
@@ -24,22 +24,22 @@ function cells(text) {
 export function table(text) {
   const { rows, sign } = cells(text), number = (cell) => (cell === "" ? NaN : Number(sign === "," ? cell : cell.replace(",", ".")));
   if (!rows.length) throw new Error("The file is empty; give two columns of numbers and a label.");
-  for (const [row, found] of rows)
-    if (found.length !== 3) throw new Error(`Row ${row} has ${found.length === 1 ? "1 column" : `${found.length} columns`}; give two numbers and a label.`);
+  for (const [row, cells] of rows)
+    if (cells.length !== 3) throw new Error(`Row ${row} has ${cells.length === 1 ? "1 column" : `${cells.length} columns`}; give two numbers and a label.`);
   const head = rows[0][1].slice(0, 2).every((cell) => Number.isNaN(number(cell))) ? rows.shift()[1] : ["x", "y", "label"];
-  for (const [row, found] of rows) {
-    const wrong = found.slice(0, 2).findIndex((cell) => !Number.isFinite(number(cell)));
-    if (wrong >= 0) throw new Error(`Row ${row}, column ${wrong + 1}: ${told(found[wrong])} is no number.`);
-    if (found[2] === "") throw new Error(`Row ${row}, column 3: the label is missing.`);
+  for (const [row, cells] of rows) {
+    const wrong = cells.slice(0, 2).findIndex((cell) => !Number.isFinite(number(cell)));
+    if (wrong >= 0) throw new Error(`Row ${row}, column ${wrong + 1}: ${told(cells[wrong])} is no number.`);
+    if (cells[2] === "") throw new Error(`Row ${row}, column 3: the label is missing.`);
   }
   if (rows.length < LEAST) throw new Error(`The file has ${rows.length} row${rows.length === 1 ? "" : "s"} of data; give ${LEAST} or more.`);
   const some = rows.length > MOST ? shuffled(rows, generator(0)).slice(0, MOST) : rows; // a table may be sorted by its labels
-  const taken = some.map(([, found]) => found), labels = taken.map(([, , label]) => label), values = labels.map(number);
+  const taken = some.map(([, cells]) => cells), labels = taken.map(([, , label]) => label), values = labels.map(number);
   const numbers = values.every(Number.isFinite) ? values : null, classes = new Set(labels).size;
   const isNumeric = numbers !== null && (classes > MANY || !numbers.every(Number.isInteger));
   if (classes < 2) throw new Error(`Column 3: every row has the label ${told(labels[0])}; give two or more.`);
   if (!isNumeric && classes > MANY) throw new Error(`Column 3 has ${classes} classes; give ${MANY} or fewer, or numbers.`);
-  const points = taken.map((found) => found.slice(0, 2).map(number));
+  const points = taken.map((cells) => cells.slice(0, 2).map(number));
   const flat = [0, 1].find((side) => points.every((point) => point[side] === points[0][side]));
   if (flat !== undefined) throw new Error(`Column ${flat + 1}: every row has ${points[0][flat]}; give different numbers.`);
   return { names: head, points, labels, numbers, isNumeric, isChoice: numbers !== null && classes <= MANY, left: rows.length - taken.length };

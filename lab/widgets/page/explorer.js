@@ -21,11 +21,11 @@ export function render({ model, el }) {
   const state = { ...structuredClone(model.get("state")) };
   const alone = el.getRootNode() === document; // and not in a page of others
   const place = placeOf(state.functions.length), knots = ({ function: one = state.function }) => state.functions[one].values.length;
-  const kept = address(el, { function: place, compared: listOf(place), zoom: between(1e-6, 1e6), slope: isFlag, random: isFlag, step: placeOf(state.steps?.length ?? 0),
+  const link = address(el, { function: place, compared: listOf(place), zoom: between(1e-6, 1e6), slope: isFlag, random: isFlag, step: placeOf(state.steps?.length ?? 0),
     edited: (values, all) => values === null || listOf(Number.isFinite)(values) && place(all.function ?? state.function) && values.length === knots(all) },
   () => ({ ...Object.fromEntries(["function", "compared", "zoom", "slope", "random", "step"].map((name) => [name, state[name]])),
     edited: state.edited && state.edited.map((y) => Number(y.toPrecision(5))) }));
-  const { theme: _, ...given } = kept.given;
+  const { theme: _, ...given } = link.given;
   if ("function" in given) Object.assign(state, { edited: null, changes: [] });
   Object.assign(state, given, "edited" in given && { changes: given.edited ? ["as the link has it"] : [] });
   const own = () => state.functions[state.function], now = () => ({ ...own(), values: state.edited ?? own().values });
@@ -133,7 +133,7 @@ export function render({ model, el }) {
   });
   zoom.addEventListener("input", () => { state.zoom = (reach() * zoom.value) / 120; draw(); });
   steep.addEventListener("change", () => { state.slope = steep.checked; draw(); });
-  random.addEventListener("change", () => { state.random = random.checked; kept.note(); weigh(); });
+  random.addEventListener("change", () => { state.random = random.checked; link.note(); weigh(); });
 
   button(rows[2], "copy code", async () => {
     const f = now(), numbers = Array.from(f.values, (y) => Number(y.toPrecision(8)));
@@ -156,7 +156,7 @@ export function render({ model, el }) {
     const { before: _, ...shown } = state;
     save(`${fileName()}.html`, pageWith(shown), "text/html");
   }, "with everything as it stands");
-  kept.buttons(rows[2]);
+  link.buttons(rows[2]);
   const fileName = () => own().name.replaceAll(/[/ ]/g, "-");
   const save = (name, text, type) => {
     download(name, text, type);
@@ -164,7 +164,7 @@ export function render({ model, el }) {
   };
 
   function draw() {
-    kept.note();
+    link.note();
     zoom.value = (120 * state.zoom) / reach();
     zoom.setAttribute("aria-valuetext", `plus or minus ${short(state.zoom)}`);
     main.draw(picture(state, innerWidth < 700 ? 340 : 420));

@@ -1,7 +1,7 @@
 // A view as a page of its own, without a kernel: the controls that Python gives a view in a notebook, as HTML.
 // state: view (its name); controls: [{trait, label, kind: "menu" | "range" | "check", options, min, max, step}]; code:
 // Python that shows what was seen; table: {name of a column: numbers or texts}; below: further views, which stay as they
-// are: what they show takes a kernel; beside: {names, linked, state}, a second model of the same view next to the first, and
+// are: what they show takes a kernel; second: {names, linked, state}, a second model of the same view next to the first, and
 // the traits that both share; and what the view's model holds.
 
 import { address, between, isFlag, listOf, placeOf } from "./address.js";
@@ -24,9 +24,9 @@ export function render({ model, el }) {
   const fits = Object.fromEntries(state.controls.map(({ trait, kind, options, min, max }) =>
     [trait, options ? placeOf(options.length) : kind === "check" ? isFlag : between(min, max)]));
   if (state.chosen !== undefined) Object.assign(fits, { chosen: point, selected: listOf(point), a: listOf(point), b: listOf(point) });
-  const kept = address(el, fits, () => Object.fromEntries(Object.keys(fits).map((name) => [name, state[name]])));
-  for (const name of Object.keys(fits)) if (name in kept.given)
-    for (const values of [state, ...(state.beside?.linked.includes(name) ? [state.beside.state] : [])]) values[name] = kept.given[name];
+  const link = address(el, fits, () => Object.fromEntries(Object.keys(fits).map((name) => [name, state[name]])));
+  for (const name of Object.keys(fits)) if (name in link.given)
+    for (const values of [state, ...(state.second?.linked.includes(name) ? [state.second.state] : [])]) values[name] = link.given[name];
   const heldBy = (values, then) => {
     const heard = {};
     return {
@@ -41,9 +41,9 @@ export function render({ model, el }) {
       save_changes() {},
     };
   };
-  const share = (with_, name, value) => { if (state.beside?.linked.includes(name) && with_.get(name) !== value) with_.set(name, value); };
-  const own = heldBy(state, (name, value) => { inputs[name]?.(); kept.note(); share(other, name, value); });
-  const other = heldBy(state.beside?.state ?? {}, (name, value) => share(own, name, value));
+  const share = (with_, name, value) => { if (state.second?.linked.includes(name) && with_.get(name) !== value) with_.set(name, value); };
+  const own = heldBy(state, (name, value) => { inputs[name]?.(); link.note(); share(other, name, value); });
+  const other = heldBy(state.second?.state ?? {}, (name, value) => share(own, name, value));
   const top = node("div", { class: "lab-row" }, el), place = node("div", { class: "lab-wide" }, el);
   for (const control of state.controls) {
     const { trait, label: words, kind, options } = control, label = node("label", {}, top);
@@ -70,9 +70,9 @@ export function render({ model, el }) {
     }
     inputs[trait]();
   }
-  const halves = state.beside && node("div", { class: "lab-halves" }, place);
+  const halves = state.second && node("div", { class: "lab-halves" }, place);
   const half = (name) => { const box = node("div", {}, halves); node("b", {}, box).textContent = name; return node("div", {}, box); };
-  const shown = state.beside ? [own, other].map((one, i) => ({ model: one, el: half(state.beside.names[i]) })) : [{ model: own, el: place }];
+  const shown = state.second ? [own, other].map((one, i) => ({ model: one, el: half(state.second.names[i]) })) : [{ model: own, el: place }];
   ends.push(...shown.map((one) => VIEWS[state.view].render(one)));
   for (const part of state.below ?? []) // stays as it was saved: what it shows takes a kernel
     ends.push(VIEWS[part.view].render({ model: { get: (name) => part[name], on() {}, off() {} }, el: node("div", { class: "lab-wide" }, el) }));
@@ -99,7 +99,7 @@ export function render({ model, el }) {
     save(`${name}.csv`, [columns, ...rows].map((one) => one.map(quoted).join(",")).join("\n"));
   }, "CSV");
   if (el.getRootNode() === document) button("save this page", () => save(`${name}.html`, pageWith(state)), "with everything as it stands");
-  kept.buttons(row, told);
+  link.buttons(row, told);
   return () => ends.forEach((one) => one());
 }
 

@@ -147,12 +147,12 @@ export function generator(seed) {
 }
 
 export function shuffled(items, random) {
-  const found = [...items];
-  for (let i = found.length - 1; i > 0; i--) {
+  const mixed = [...items];
+  for (let i = mixed.length - 1; i > 0; i--) {
     const j = Math.floor(random() * (i + 1));
-    [found[i], found[j]] = [found[j], found[i]];
+    [mixed[i], mixed[j]] = [mixed[j], mixed[i]];
   }
-  return found;
+  return mixed;
 }
 
 // Weights as PyTorch draws them for a linear layer: evenly distributed in ±1 / √inputs.

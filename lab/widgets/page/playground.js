@@ -82,15 +82,15 @@ export function render({ model, el }) {
   let race = Object.keys(RACES)[0], chosen = functions.findIndex(({ name }) => name === model.get("chosen")); // −1: what a race has first
   const current = () => functions[menu.value] ?? drawn, isDeep = () => setting.hidden.length > 1 && deep >= 0;
   const phis = () => [current(), ...(isDeep() ? [functions[deep] ?? drawn] : [])], tuned = () => setting.like ?? race;
-  const kept = address(el, { task: (one) => Object.hasOwn(RACES, one), function: placeOf(functions.length + 1), second: placeOf(functions.length + 1),
+  const link = address(el, { task: (one) => Object.hasOwn(RACES, one), function: placeOf(functions.length + 1), second: placeOf(functions.length + 1),
     seed: placeOf(2 ** 31), drawn: (values) => listOf(Number.isFinite)(values) && values.length === KNOTS }, () => ({
     task: taken ? Object.keys(RACES)[0] : race, function: chosen, second: deep, seed: Number(seed.value),
     drawn: chosen === functions.length || deep === functions.length ? drawn.values.map((y) => Number(y.toFixed(3))) : null }));
-  race = kept.given.task ?? race;
-  chosen = kept.given.function ?? chosen;
-  deep = kept.given.second ?? deep;
-  seed.value = kept.given.seed ?? seed.value;
-  if (kept.given.drawn) drawn = { name: "drawn", low: -RANGE, high: RANGE, values: kept.given.drawn };
+  race = link.given.task ?? race;
+  chosen = link.given.function ?? chosen;
+  deep = link.given.second ?? deep;
+  seed.value = link.given.seed ?? seed.value;
+  if (link.given.drawn) drawn = { name: "drawn", low: -RANGE, high: RANGE, values: link.given.drawn };
 
   function begin() {
     setting = race === OWN ? ownRace(taken, kind.value === "1") : RACES[race];
@@ -107,7 +107,7 @@ export function render({ model, el }) {
     networks = [active(), PLAIN.relu].map((phi) =>
       ({ phi, layers: randomLayers([data.inputs, ...setting.hidden, data.outputs], Number(seed.value) + 1, setting.scale) }));
     rates = [rateOf(tuned(), ...phis().map(({ name }) => name)), rateOf(tuned(), "ReLU")];
-    kept.note();
+    link.note();
     past = [];
     measure();
     show();
@@ -248,7 +248,7 @@ export function render({ model, el }) {
   pad.addEventListener("pointermove", (event) => { if (pen) trace(event); });
   ["pointerup", "pointercancel"].forEach((kind) => pad.addEventListener(kind, () => { if (pen) begin(); pen = null; }));
 
-  kept.buttons(top);
+  link.buttons(top);
   begin();
   if (model.get("autoplay") && !matchMedia("(prefers-reduced-motion: reduce)").matches) {
     turn(true);

@@ -10,6 +10,7 @@ import nbclient
 import nbconvert
 import nbformat
 import numpy as np
+import plotly.express as px
 import plotly.graph_objects as go
 import pytest
 
@@ -154,6 +155,8 @@ KNOWN = {
     "an area from zero": go.Scatter(AREA, y=[1.0, 2.0]),
     "a whole gap at an end": go.Scatter(AREA, y=[None, 1.0, 2.0]),
     "error bars": go.Scatter(y=[1, 2], error_y={"array": [1, 2], "arrayminus": [0, 1]}),
+    "a short flat line": go.Scatter(y=[1, 2], mode="markers", marker={"symbol": "line-ew-open"}),
+    "plotly.express": px.line(x=[1, 2], y=[1, 2], color=["a", "b"]),
     "a short line": go.Scatter(y=[1, 2], mode="markers", marker={"symbol": "line-ns-open"}),
     "categories": go.Bar(x=["a", "b"], y=[1, 2]),
     "a box by its quartiles": go.Box(BOX, x=["a"]),

@@ -23,7 +23,7 @@ CELLS = """type visible x y z zmin zmax zmid colorscale reversescale showscale c
  showlegend"""
 BAR = "tickfont tickvals ticktext tickformat tickprefix ticksuffix title ticks"
 WORDS = {
-    "scatter": f"{POINTS} mode text textposition textfont fill fillcolor line opacity",
+    "scatter": f"{POINTS} mode text textposition textfont fill fillcolor line opacity orientation",
     "bar": f"{POINTS} orientation width base",
     "box": f"{POINTS} q1 median q3 lowerfence upperfence",
     "heatmap": f"{CELLS} zsmooth xgap ygap text texttemplate textfont",

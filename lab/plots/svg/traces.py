@@ -26,7 +26,7 @@ _ARM = [(-0.4, -0.4), (-0.4, -1.2), (0.4, -1.2)]  # of a cross, which has four
 SYMBOLS["cross"] = [*_ARM, *((-y, x) for x, y in _ARM), *((-x, -y) for x, y in _ARM), *((y, -x) for x, y in _ARM)]
 SYMBOLS["x"] = [((x - y) * 0.71, (x + y) * 0.71) for x, y in SYMBOLS["cross"]]
 SYMBOLS["x-thin"] = [(-1, -1), (1, 1), (0, 0), (1, -1), (-1, 1), (0, 0)]
-SYMBOLS["line-ns"] = [(0, -1.4), (0, 1.4)]
+SYMBOLS["line-ns"], SYMBOLS["line-ew"] = [(0, -1.4), (0, 1.4)], [(-1.4, 0), (1.4, 0)]
 SYMBOLS["cross-thin"] = [(0, -1.4), (0, 1.4), (0, 0), (1.4, 0), (-1.4, 0), (0, 0)]
 _TURNS = np.arange(10) * np.pi / 5
 SYMBOLS["star"] = [(far * np.sin(turn), -far * np.cos(turn)) for far, turn in zip((1.4, 0.53) * 5, _TURNS, strict=True)]

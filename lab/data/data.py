@@ -193,6 +193,7 @@ class Data:
         X = torch.from_numpy(matrix)
         values, unit = answers.values, ""
         if not answers.is_classes:
+            tables.check_size(target, values.numpy())
             mean, scale = float(values[training].mean()), float(values[training].std())
             if not scale:
                 raise ArgumentError(f"{target} has one value, {mean:g}, in all rows of train: nothing to learn")

@@ -12,6 +12,7 @@ from lab.errors import ArgumentError, listed, shown
 
 MOST_LEVELS = 50  # of a column of words: where there are more, it is no category
 MOST_LABELS = 20  # of a column of plain whole numbers in words: where there are more, they are numbers
+LARGEST = 1e150  # of a number that is scaled: its square has to be a float
 DATES = ("drop", "ordinal", "parts")
 
 
@@ -217,6 +218,8 @@ def numbers(inputs: pd.DataFrame, training: np.ndarray) -> tuple[np.ndarray, lis
     for name in words:
         inputs[name] = pd.Series(np.where(_blank(inputs[name]), "missing", inputs[name].astype(str)), dtype=object)
     inputs[plain] = inputs[plain].astype(float).replace([np.inf, -np.inf], np.nan)
+    for name in plain:
+        check_size(name, inputs[name].to_numpy())
     gaps = inputs[plain].isna().sum()
     imputer = SimpleImputer(strategy="median", add_indicator=True, keep_empty_features=True)
     fill = make_pipeline(imputer, StandardScaler())
@@ -234,6 +237,13 @@ def numbers(inputs: pd.DataFrame, training: np.ndarray) -> tuple[np.ndarray, lis
         levels = ", ".join(f"{name} {len(kinds)}" for name, kinds in zip(words, categories, strict=True))
         notes.append(f"{_columns(words)} of words, a column for each category (missing is one): {levels}")
     return matrix, list(map(str, made.get_feature_names_out())), notes
+
+
+def check_size(name: str, values: np.ndarray) -> None:
+    """Raise ArgumentError where a number is so large that its square, for a standard deviation, is infinite."""
+    if len(large := np.flatnonzero(np.abs(values) > LARGEST)):
+        said = f"column {name!r} has {values[large[0]]:g} in row {large[0]}"
+        raise ArgumentError(f"{said}, whose square no float holds; drop this row, or correct it")
 
 
 def _is_number(column: pd.Series) -> bool:

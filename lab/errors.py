@@ -116,7 +116,7 @@ def listed(known: Collection[str], near: object = None) -> str:
         return text
     similar = difflib.get_close_matches(near[:LONGEST], known, 1) if isinstance(near, str) else []
     meant = f"; did you mean {similar[0]!r}?" if similar else ""
-    return f"{text[: text.rindex(', ', 0, CUT)]}, … ({len(known)} in all){meant}"
+    return f"{text[: max(text.rfind(', ', 0, CUT), 0) or CUT]}, … ({len(known)} in all){meant}"
 
 
 def check_whole(name: str, value: int, least: int = 1, most: int = LARGEST) -> int:

@@ -23,6 +23,7 @@ import sysconfig
 import tempfile
 import time
 import traceback
+import warnings
 from collections import Counter
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -139,7 +140,8 @@ def attempt(read, data, folder, first=False):
     if not first:
         _watched.append(folder.resolve())
     try:
-        with _limits():
+        with _limits(), warnings.catch_warnings():
+            warnings.simplefilter("error", RuntimeWarning)  # a number that is none, of a library, with no word
             read(data, place)
     except LabError as error:
         said = str(error)

@@ -103,7 +103,7 @@ def test_missing_dates_are_missing_numbers_and_dates_are_no_targets():
 
 @pytest.mark.parametrize("size", [1e200, -1.7e308])
 def test_a_number_too_large_to_be_scaled_is_named(size):
-    with pytest.raises(lab.ArgumentError, match=r"column 'big' has -?1\.?7?e\+\d+ in row 3, whose square no float holds"):
+    with pytest.raises(lab.ArgumentError, match=r"column 'big' has -?1.*e.* in row 3, whose square no float holds"):
         read(big=np.where(np.arange(ROWS) == 3, size, Z))
     with pytest.raises(lab.ArgumentError, match="column 'big' has .* in row 3, whose square no float holds"):
         Data.read(pd.DataFrame({"z": Z, "big": np.where(np.arange(ROWS) == 3, size, Z)}), target="big")

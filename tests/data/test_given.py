@@ -6,6 +6,7 @@ import pytest
 import torch
 
 from lab.data import Data
+from lab.errors import ArgumentError
 from tests.data.test_meaning import OWNERS, ROWS, X, Y, Z, examples, said
 
 OUT = np.arange(ROWS) % 5 == 0
@@ -95,3 +96,9 @@ FINE = {
 def test_what_float32_loses_is_said_of_inputs_of_any_shape(how):
     assert "float32 cannot tell apart" in said(lambda: Data.from_arrays(FINE[how], Y))
     assert not Data.from_arrays({"t": TIMES - 1.6e9, "images": np.ones((ROWS, 3, 4)) / 3}, Y).notes
+
+
+def test_a_first_name_longer_than_a_list_of_names_is_cut():
+    table = pd.DataFrame({"long " * 60: range(60), "y": range(60)})
+    with pytest.raises(ArgumentError, match=r"there is no column 'x'; there are long .*, … \(2 in all\)"):
+        Data.read(table, target="x")

@@ -35,6 +35,7 @@ FLEETS = (SPECS[:1], SPECS[:2], SPECS[1:3])
 SETTINGS = settings(
     max_examples=250, stateful_step_count=50, deadline=None, suppress_health_check=list(HealthCheck), database=None
 )
+NEVER = 1e6  # seconds, more than any example takes and less than `age` makes of a lease
 MEMORY = "/dev/shm"  # a disk would write every result
 
 
@@ -124,8 +125,8 @@ class StoreMachine(RuleBasedStateMachine):
         self.other = self.make_store(f"{self.place}-other")  # where results are exported to
         self.expected, self.there = Expected(), Expected()
         self.leases: list[Held] = []
-        # whoever is second steps back at once
-        changed: dict[str, Any] = {"PULSE": 3600.0, "BUCKET_PULSE": 3600.0, "FRESH": -1.0}
+        # without a pulse a lease is lost by `age` alone, however slow the store; whoever is second steps back at once
+        changed: dict[str, Any] = {"PULSE": NEVER, "BUCKET_PULSE": NEVER, "LOST": NEVER, "FRESH": -1.0}
         self.patch = mock.patch.multiple(leases, **changed)
         self.patch.start()
         self.quiet = redirect_stderr(io.StringIO())  # which of two results stays

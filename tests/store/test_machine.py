@@ -4,6 +4,7 @@ Longer: `python -m lab.testing --minutes 10`; in a bucket of an S3 server: `pyth
 """
 
 import os
+import time
 from datetime import UTC, datetime
 from itertools import count
 
@@ -71,6 +72,22 @@ def in_place(files, target):
     if not (target / "done.json").exists():
         for name, data in files.items():
             (target / name).write_bytes(data)
+
+
+@pytest.mark.parametrize("kind", [StoreMachine, BucketMachine])
+def test_a_store_may_be_slow(kind, monkeypatch):
+    """Minutes between two deeds make no lease a lost one: a machine's leases have no pulse."""
+    machine = kind()
+    try:
+        machine.lease(0, frozenset([0, 2]), None)
+        monkeypatch.setattr(time, "time", lambda now=time.time: now() + 600.0)
+        machine.lease(1, frozenset([0, 1]), None)
+        machine.look(1)
+        machine.end_lease(0, "steal")
+        machine.lease(1, frozenset([0, 1]), None)
+        machine.look(0)
+    finally:
+        machine.teardown()
 
 
 @pytest.mark.parametrize("name, wrong", [("remove", done_is_last), ("place", in_place)])

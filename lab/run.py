@@ -102,10 +102,7 @@ class Stored:
     @property
     def has_checkpoints(self) -> bool:
         """Whether any were kept."""
-        try:
-            return bool(self._course)
-        except ArgumentError:
-            return False
+        return self.store.has_course(self.spec, 1)
 
     @cached_property
     def _course(self) -> dict[str, Tensor]:

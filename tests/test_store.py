@@ -9,6 +9,7 @@ import sys
 import tempfile
 import time
 from pathlib import Path
+from unittest import mock
 
 import numpy as np
 import pytest
@@ -32,7 +33,7 @@ from lab.spec import (
     replace,
     to_json,
 )
-from lab.store import DamagedError, Store, checkpoints
+from lab.store import DamagedError, Store, checkpoints, objects
 from lab.tasks import Sraven
 
 RUN = RunSpec("memorize", ModelSpec(layers=1, width=8), AdamTrapezoid(steps=6, rate=0.003, batch=8), seed=0)
@@ -288,6 +289,46 @@ def test_cleaning_costs_no_training_under_way(store):
         assert store.checkpoint(FLEET) is not None and written.exists() and not left.exists()
     store.save(FLEET[1], HISTORY, WEIGHTS, NOTES)
     assert store.clean() == [f"checkpoints/{store._checkpoint(FLEET).name}"]
+
+
+def course_of(number=20, size=3):
+    return {"keep": torch.tensor(number), "steps": torch.arange(size), "of a": torch.zeros(size, 2)}
+
+
+def test_cleaning_takes_no_checkpoints_whose_result_is_about_to_be_saved(store):
+    """Checkpoints are written first. Whose process was killed in between has neither: they are recorded again."""
+    spec = FLEET[1]
+    with store.lease([spec]):
+        store.save_course(spec, course_of())
+        assert store.clean() == [] and store.has_course(spec, 20)
+    assert store.clean() == [f"courses/{store._course(spec).name}"]
+    with store.lease([spec]):
+        store.save_course(spec, course_of())
+        store.save(spec, HISTORY, WEIGHTS, NOTES)
+    assert store.clean() == [] and store.has(spec, 20)
+
+
+def test_the_state_of_runs_that_are_trained_again_for_checkpoints_is_needed(store):
+    store.save(FLEET[1], HISTORY, WEIGHTS, NOTES)
+    name = f"checkpoints/{store._checkpoint(FLEET).name}"
+    for state in ({checkpoints.COURSE + "keep": torch.tensor(20)}, {}):
+        store.keep_checkpoint(FLEET, WEIGHTS | state)
+        with store.lease(FLEET[:1]):
+            assert store.clean() == []
+            store.drop_checkpoints_of_stored()
+            assert store.checkpoint(FLEET) is not None
+        if state:
+            store.save_course(FLEET[0], course_of())
+            store.save_course(FLEET[1], course_of(19))
+            store.drop_checkpoints_of_stored()
+            assert store.clean() == [] and list(store.checkpoints()) == [FLEET]
+            store.save_course(FLEET[1], course_of(21))
+        assert store.clean() == [name]
+    store.keep_checkpoint(FLEET, WEIGHTS)
+    store.drop_checkpoints_of_stored(FLEET[1:])
+    assert list(store.checkpoints()) == [FLEET], "one is trained once more"
+    store.drop_checkpoints_of_stored([SEARCH])
+    assert list(store.checkpoints()) == []
 
 
 def test_forgotten_results_take_their_checkpoints_along(store):
@@ -562,6 +603,27 @@ def test_a_course_is_kept_by_its_run(store):
     store.save_course(RUN, course)
     assert torch.equal(store.course(RUN)["steps"], course["steps"]) and store.course(FLEET[1]) is None
     assert store.has_course(RUN, 20) and store.has_course(RUN, 5) and not store.has_course(RUN, 21)
+
+
+def test_whether_checkpoints_are_there_is_asked_without_reading_them(store):
+    """They may have gigabytes. Damage is found where they are read, as in results."""
+    store.save_course(RUN, course_of(size=1_000_000))
+    path, done = store._course(RUN), []
+    with mock.patch.object(objects, "read", lambda path, end, real=objects.read: done.append(end) or real(path, end)):
+        assert store.has_course(RUN, 20) and done and max(done) < 1_000
+    flip(path)
+    assert store.has_course(RUN, 20)
+    (line,) = store.verify()
+    with pytest.raises(DamagedError) as raised:
+        store.course(RUN)
+    assert line == str(raised.value) and "lab store clean" in line
+    assert store.clean() == [f"courses/{path.name}"] and not store.has_course(RUN, 1)
+    store.save_course(RUN, course_of())
+    for length in (0, 20, 41, 60, path.stat().st_size - 80):
+        path.write_bytes(path.read_bytes()[:length])
+        assert not store.has_course(RUN, 1)
+    path.write_bytes(b"0" * 32 + b"\xff" * 8 + b"{")
+    assert not store.has_course(RUN, 1)
 
 
 def test_a_marker_is_there_within_its_block(store):

@@ -85,7 +85,7 @@ class StoreCommand:
             for name in self.keys:
                 print(store.lending(SHIPPED).export(name, writable(self.out)))
                 spec, home = store.lending(SHIPPED).look_up(name)
-                if home.course(spec) is not None:
+                if home.has_course(spec, 1):
                     print(f"its checkpoints stay in {home.folder / 'courses'}: these are not copied", file=sys.stderr)
         elif self.action == "clean":
             removed = store.clean()

@@ -7,8 +7,8 @@ import torch
 from torch import Tensor
 
 from lab.store import Spec, Store
+from lab.store.checkpoints import COURSE
 
-PREFIX = "course: "  # of its tensors among those of a fleet's state
 OF = "of "  # of those that hold what was learned
 
 
@@ -54,12 +54,12 @@ class Course:
     def state(self) -> dict[str, Tensor]:
         """For a fleet's state."""
         numbers, stacked = self._stacked()
-        return {PREFIX + name: tensor for name, tensor in (numbers | stacked).items()}
+        return {COURSE + name: tensor for name, tensor in (numbers | stacked).items()}
 
     def restore(self, tensors: dict[str, Tensor]) -> bool:
         """Take up what `state` gave; False where a fleet's state has no checkpoints, or as many as another call wanted:
         then its training cannot go on, but begins again."""
-        mine = {name.removeprefix(PREFIX): t for name, t in tensors.items() if name.startswith(PREFIX)}
+        mine = {name.removeprefix(COURSE): t for name, t in tensors.items() if name.startswith(COURSE)}
         if not mine or int(mine["keep"]) != self.keep:
             return False
         self.steps = mine["steps"].tolist()

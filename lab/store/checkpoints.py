@@ -16,6 +16,7 @@ from lab.store import objects
 
 Spec = RunSpec | FineTuning | Search
 MOST_HEADER = 100_000_000  # bytes, as safetensors has it
+COURSE = "course: "  # before the names of a course's tensors among those of a fleet's state
 
 
 def name_of(specs: Sequence[Spec]) -> str:
@@ -38,13 +39,31 @@ def load(path: Path) -> dict[str, Tensor] | None:
 
 def members(path: Path) -> tuple[Spec, ...] | None:
     """The specs of a fleet's state; None where it is damaged, or from another version of the lab."""
-    if (data := _beginning(path) if objects.in_bucket(path) else whole(path)) is None:
+    return specs_of(_beginning(path) if objects.in_bucket(path) else whole(path), path.name)
+
+
+def specs_of(data: bytes | None, name: str) -> tuple[Spec, ...] | None:
+    """As `members`, of what `whole` gives, under this name."""
+    if data is None:
         return None
     try:
         header = json.loads(data[8 : 8 + int.from_bytes(data[:8], "little")])  # safetensors: length, then JSON
         specs = tuple(cast(Spec, from_json(text)) for text in json.loads(header["__metadata__"]["specs"]))
-        return specs if name_of(specs) == path.name else None
+        return specs if name_of(specs) == name else None
     except (ValueError, LookupError, TypeError, AttributeError):
+        return None
+
+
+def number_kept(path: Path, before: str = "") -> int | None:
+    """How many checkpoints a course has, or a state keeps (before: COURSE), by the first bytes alone; None where there
+    are none. The rest may be large: `load` says whether it is damaged."""
+    try:
+        start = 40 + int.from_bytes(objects.read(path, 40)[32:], "little")
+        if start > MOST_HEADER:
+            return None
+        first, end = json.loads(objects.read(path, start)[40:])[f"{before}keep"]["data_offsets"]
+        return int.from_bytes(objects.read(path, start + end)[start + first :], "little")
+    except (FileNotFoundError, NotADirectoryError, ValueError, LookupError, TypeError):
         return None
 
 

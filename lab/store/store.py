@@ -250,7 +250,10 @@ class Store:
                     problems.append(str(error))
         with self._reading():
             courses = contents.damaged_courses(self.folder)
-        return problems + [f"courses/{name} in {self.folder}: it is damaged; {self._advice}" for name in courses]
+        return problems + list(map(self._damaged_course, courses))
+
+    def _damaged_course(self, name: str) -> str:
+        return f"courses/{name} in {self.folder}: it is damaged; {self._advice}"
 
     def problem(self) -> str | None:
         """Why nothing can be kept here, in words; None where it can. Of a bucket nothing is known."""
@@ -259,8 +262,8 @@ class Store:
     def clean(self) -> list[str]:
         """Remove damaged results, states that no training needs, and what killed processes left; return what went.
 
-        The state of a fleet that is not finished stays: training goes on from it. So does whatever the
-        lab has not written: `foreign` names it.
+        The state of a fleet that is not finished stays: training goes on from it. So does what a process trains at this
+        moment, whose checkpoints are there before its result, and whatever the lab has not written: `foreign` names it.
         """
         removed = []
         for folder in self.results():
@@ -274,8 +277,7 @@ class Store:
         self._remove(removed)
         with self._reading():  # after it: the state of a damaged result is needed again
             states = [path for kind in contents.STATES for path in contents.states(self.folder, kind)]
-            needless = [path for path in states if self._is_needless(path)]
-        self._remove(needless)
+        needless = [path for path in states if self._removed(path)]
         return [str(path.relative_to(self.folder)) for path in removed + needless] + self.sweep()
 
     def sweep(self) -> list[str]:
@@ -342,7 +344,7 @@ class Store:
         they are trained once more."""
         for members in self.checkpoints():
             if all(map(self.has, members)) and set(missing).isdisjoint(members):
-                self.drop_checkpoint(members)
+                self._removed(self._checkpoint(members))
 
     def save_course(self, spec: Spec, tensors: dict[str, Tensor]) -> None:
         """Keep the course of a training, as `lab.jobs.course.Course` gives it."""
@@ -350,13 +352,18 @@ class Store:
             checkpoints.keep(self._course(spec), (spec,), tensors)
 
     def course(self, spec: Spec) -> dict[str, Tensor] | None:
-        """The course of a training; None where it is missing or damaged."""
+        """The course of a training; None where it is missing. Raises DamagedError."""
         with self._reading():
-            return checkpoints.load(self._course(spec))
+            course = checkpoints.load(path := self._course(spec))
+            if course is None and objects.is_there(path):
+                raise DamagedError(self._damaged_course(path.name))
+            return course
 
     def has_course(self, spec: Spec, keep: int) -> bool:
-        """Whether one is there for which as many checkpoints were asked, or more."""
-        return (course := self.course(spec)) is not None and int(course["keep"]) >= keep
+        """Whether one is there for which as many checkpoints were asked, or more. It is checked for damage when it is
+        read."""
+        with self._reading():
+            return (checkpoints.number_kept(self._course(spec)) or 0) >= keep
 
     def lease(self, specs: Iterable[Spec]) -> AbstractContextManager[bool]:
         """Within the block, other processes know that this one trains these specs; False where another one does."""
@@ -393,12 +400,26 @@ class Store:
     def _reading(self) -> AbstractContextManager[None]:
         return _accessing(self.folder, "read")
 
+    def _removed(self, state: Path) -> bool:
+        """Remove a state that nothing needs, and that no process trains: whether it was so."""
+        if not self._is_needless(state):
+            return False
+        with self.lease(checkpoints.members(state) or ()) as free:
+            if needless := free and self._is_needless(state):
+                self._remove([state])
+        return needless
+
     def _is_needless(self, state: Path) -> bool:
-        """Whether a state is damaged, or its fleet is finished; a course, or its result is gone. One of another version
-        of the lab is neither."""
-        if (members := checkpoints.members(state)) is None:
-            return checkpoints.whole(state) is None
-        return all(map(self.has, members)) == (state.parent.name == contents.STATES[0])
+        """Whether a state is damaged, or its fleet is finished, with the checkpoints that it keeps; a course, or its
+        result is gone. One of another version of the lab is neither."""
+        with self._reading():
+            data = checkpoints.whole(state)
+            members, keep = checkpoints.specs_of(data, state.name), checkpoints.number_kept(state, checkpoints.COURSE)
+        if members is None:
+            return data is None
+        if state.parent.name == contents.STATES[0]:
+            return all(self.has(spec, keep) for spec in members)
+        return not any(map(self.has, members))
 
     def _finished(self, spec: Spec) -> bool:
         with self._reading():

@@ -62,9 +62,13 @@ class Expected:
             self.forced.add(specs)
             self.forget(specs)
 
-    def clean(self) -> None:
+    def clean(self, leased: frozenset) -> None:
         self.damaged = set()
-        self.states = {fleet: n for fleet, n in self.states.items() if not self.whole.keys() >= set(fleet)}
+        self.states = {
+            fleet: n
+            for fleet, n in self.states.items()
+            if not self.whole.keys() >= set(fleet) or not leased.isdisjoint(fleet)
+        }
 
     def keep(self, specs: tuple, number: int) -> None:
         self.states[specs] = number
@@ -216,16 +220,15 @@ class StoreMachine(RuleBasedStateMachine):
     def lease(self, who: int, some: frozenset, end: int | None) -> None:
         specs = _set(some)
         store, free = self.stores[who], all(specs.isdisjoint(lease.specs) for lease in self._counting())
-        before, block = set(objects.below(store.folder / "leases")), store.lease(specs)
+        before, block = self._files_of_leases(), store.lease(specs)
         calls = self._calls(end or 0)
         said = None
         with calls, suppress(Killed):
             said = block.__enter__()
-        new = set(objects.below(store.folder / "leases")) - before
         if calls.dead:
-            for path in new if not self.locks else ():
-                self.age(path)
+            self._end_leases(before)
             return
+        new = self._files_of_leases() - before
         assert said == free and len(new) == free
         if free:
             self.leases.append(Held(specs, new.pop(), block, calls))
@@ -267,7 +270,7 @@ class StoreMachine(RuleBasedStateMachine):
     def clean_up(self, who: int) -> None:
         store = self.stores[who]
         store.clean()
-        self.expected.clean()
+        self.expected.clean(self._leased())
         assert store.verify() == store.sweep() == [], "nothing is left"
 
     @invariant()
@@ -301,7 +304,10 @@ class StoreMachine(RuleBasedStateMachine):
         if name == "forget":
             forgotten = _set(values[0])
             return lambda store: store.forget(forgotten), lambda expected: expected.forget(forgotten)
-        return lambda store: getattr(store, name)(), Expected.clean if name == "clean" else lambda expected: None
+        leased = self._leased()
+        return lambda store: getattr(
+            store, name
+        )(), lambda expected: expected.clean(leased) if name == "clean" else None
 
     def _do(self, who: int, end: int | None, deed: Callable, change: Callable) -> tuple[bool, Any]:
         """One deed, perhaps a process's last: whether it was, and what was said."""
@@ -309,10 +315,11 @@ class StoreMachine(RuleBasedStateMachine):
         if end is None:
             said, self.expected = deed(self.stores[who]), after
             return False, said
-        said, calls = None, self._calls(end)
+        said, calls, before = None, self._calls(end), self._files_of_leases()
         with calls, suppress(Killed):
             said = deed(self.stores[who])
         if calls.dead:
+            self._end_leases(before)
             self.stores[who] = self.make_store(self.place)
             after = self._one_of(self.expected, after)
         self.expected = after
@@ -338,6 +345,17 @@ class StoreMachine(RuleBasedStateMachine):
 
     def _counting(self) -> list[Held]:
         return [lease for lease in self.leases if not lease.silent and (lease.alive or not self.locks)]
+
+    def _files_of_leases(self) -> set:
+        return set(objects.below(self.stores[0].folder / "leases"))
+
+    def _end_leases(self, before: set) -> None:
+        """Those that a killed process took on its last deed count no more."""
+        for path in self._files_of_leases() - before if not self.locks else ():
+            self.age(path)
+
+    def _leased(self) -> frozenset:
+        return frozenset().union(*(lease.specs for lease in self._counting()))
 
     @staticmethod
     def _said(store: Store, spec: Spec) -> Any:

@@ -59,12 +59,16 @@ def number_kept(path: Path, before: str = "") -> int | None:
     are none. The rest may be large: `load` says whether it is damaged."""
     try:
         start = 40 + int.from_bytes(objects.read(path, 40)[32:], "little")
-        if start > MOST_HEADER:
-            return None
-        first, end = json.loads(objects.read(path, start)[40:])[f"{before}keep"]["data_offsets"]
-        return int.from_bytes(objects.read(path, start + end)[start + first :], "little")
-    except (FileNotFoundError, NotADirectoryError, ValueError, LookupError, TypeError):
+        first, end = json.loads(_first(path, start)[40:])[f"{before}keep"]["data_offsets"]
+        return int.from_bytes(_first(path, start + end)[start + first :], "little")
+    except (FileNotFoundError, NotADirectoryError, ValueError, LookupError, TypeError, RecursionError):
         return None
+
+
+def _first(path: Path, end: int) -> bytes:
+    if not 0 <= end < MOST_HEADER:
+        raise ValueError(f"{end} bytes are no header's")
+    return objects.read(path, end)
 
 
 def is_state(path: Any) -> bool:

@@ -28,10 +28,10 @@ def states(store: Path, kind: str = STATES[0]) -> list[Path]:
     return [path for path in objects.below(store / kind) if _is_state(path)]
 
 
-def damaged_courses(store: Path) -> list[str]:
-    """Names of files of checkpoints that are not what was written."""
+def damaged_courses(store: Path) -> list[Path]:
+    """Files of checkpoints that are not what was written."""
     there = states(store, STATES[1])
-    return [path.name for path in there if checkpoints.whole(path) is None and objects.is_there(path)]
+    return [path for path in there if checkpoints.whole(path) is None and objects.is_there(path)]
 
 
 def abandoned(store: Path) -> list[Path]:

@@ -8,9 +8,11 @@ under names with their digests, and `done.json` last, on the condition that ther
 and the first one's result stays. What is written in place of something (states, pulses of leases) is one object.
 """
 
+import errno
 import sys
 import time
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -72,6 +74,23 @@ def refusals() -> tuple[type[Exception], ...]:
         if module in sys.modules:
             kinds.append(getattr(sys.modules[module], name))
     return tuple(kinds)
+
+
+@contextmanager
+def accessing(folder: Path, deed: str, rest: str = "") -> Iterator[None]:
+    """Say in one line what the disk refuses."""
+    try:
+        yield
+    except OSError as error:
+        what, advice = f"cannot be {deed} ({error.strerror or error})", "fix that"
+        if error.errno in (errno.ENOSPC, errno.EDQUOT):
+            what, advice = "is full", "free space there"
+        raise LabError(f"the store {folder} {what}; {advice}, or name another folder with LAB_STORE{rest}") from error
+    except refusals() as error:
+        line = str(error).partition("\n")[0]
+        raise LabError(
+            f"the store {folder} cannot be {deed} ({line}); fix that, or name another folder with LAB_STORE{rest}"
+        ) from error
 
 
 def put(path: Any, data: bytes) -> None:

@@ -62,10 +62,11 @@ def unpack(files: dict[str, bytes], folder: Path, advice: str) -> tuple[dict[str
             history: dict[str, Any] = {name: arrays[name] for name in arrays.files}
         return history, load_tensors(files["weights.safetensors"])
     except Exception as error:  # whatever numpy, zipfile and safetensors raise
-        raise _damage(folder, f"it cannot be read ({shortened(str(error))})", advice) from error
+        raise damage(folder, f"it cannot be read ({shortened(str(error))})", advice) from error
 
 
-def _damage(folder: Path, what: str, advice: str) -> DamagedError:
+def damage(folder: Path, what: str, advice: str) -> DamagedError:
+    """The error that names a result, or a file beside results, and what is wrong with it."""
     return DamagedError(f"{folder.parent.name}/{folder.name} in {folder.parents[1]}: {what}; {advice}")
 
 
@@ -84,21 +85,21 @@ def check(folder: Path, advice: str) -> tuple[dict[str, bytes], dict]:
             said = f"{error.strerror or error}: {folder.parent.name}/{folder.name}/{name}"
             raise OSError(error.errno, said) from error
         if data is None:
-            raise _damage(folder, f"{name} is not there", advice)
+            raise damage(folder, f"{name} is not there", advice)
         files[name] = data
     try:
         done = json.loads(files["done.json"])
         digests, notes, done_digest = done["files"], done["notes"], done.pop("digest", None)
         whole = set(done) == {"files", "notes"} and set(digests) == set(FILES)
     except (ValueError, LookupError, TypeError, AttributeError) as error:
-        raise _damage(folder, "done.json is damaged", advice) from error
+        raise damage(folder, "done.json is damaged", advice) from error
     if not whole or done_digest not in (_digest(done), None):  # None: written before notes had a digest
-        raise _damage(folder, "done.json is damaged", advice)
+        raise damage(folder, "done.json is damaged", advice)
     for name in FILES:
         if _sha256(files[name]) != digests[name]:
-            raise _damage(folder, f"{name} is damaged (its digest is another)", advice)
+            raise damage(folder, f"{name} is damaged (its digest is another)", advice)
     if _key(files["spec.json"]) != folder.name:
-        raise _damage(folder, "it holds another spec than its name says", advice)
+        raise damage(folder, "it holds another spec than its name says", advice)
     return files, notes
 
 

@@ -8,7 +8,6 @@ never written.
 from __future__ import annotations
 
 import copy
-import errno
 import hashlib
 import json
 import os
@@ -250,10 +249,7 @@ class Store:
                     problems.append(str(error))
         with self._reading():
             courses = contents.damaged_courses(self.folder)
-        return problems + list(map(self._damaged_course, courses))
-
-    def _damaged_course(self, name: str) -> str:
-        return f"courses/{name} in {self.folder}: it is damaged; {self._advice}"
+        return problems + [str(results.damage(path, "it is damaged", self._advice)) for path in courses]
 
     def problem(self) -> str | None:
         """Why nothing can be kept here, in words; None where it can. Of a bucket nothing is known."""
@@ -356,7 +352,7 @@ class Store:
         with self._reading():
             course = checkpoints.load(path := self._course(spec))
             if course is None and objects.is_there(path):
-                raise DamagedError(self._damaged_course(path.name))
+                raise results.damage(path, "it is damaged", self._advice)
             return course
 
     def has_course(self, spec: Spec, keep: int) -> bool:
@@ -395,10 +391,10 @@ class Store:
         return self.folder / "courses" / checkpoints.name_of((spec,))
 
     def _writing(self) -> AbstractContextManager[None]:
-        return _accessing(self.folder, "written", ". What was finished before is kept")
+        return objects.accessing(self.folder, "written", ". What was finished before is kept")
 
     def _reading(self) -> AbstractContextManager[None]:
-        return _accessing(self.folder, "read")
+        return objects.accessing(self.folder, "read")
 
     def _removed(self, state: Path) -> bool:
         """Remove a state that nothing needs, and that no process trains: whether it was so."""
@@ -413,13 +409,12 @@ class Store:
         """Whether a state is damaged, or its fleet is finished, with the checkpoints that it keeps; a course, or its
         result is gone. One of another version of the lab is neither."""
         with self._reading():
-            data = checkpoints.whole(state)
-            members, keep = checkpoints.specs_of(data, state.name), checkpoints.number_kept(state, checkpoints.COURSE)
-        if members is None:
+            data, keep = checkpoints.whole(state), checkpoints.number_kept(state, checkpoints.COURSE)
+        if (members := checkpoints.specs_of(data, state.name)) is None:
             return data is None
-        if state.parent.name == contents.STATES[0]:
-            return all(self.has(spec, keep) for spec in members)
-        return not any(map(self.has, members))
+        if state.parent.name == contents.STATES[1]:
+            return not any(map(self.has, members))
+        return all(self.has(spec, keep) for spec in members)
 
     def _finished(self, spec: Spec) -> bool:
         with self._reading():
@@ -437,23 +432,6 @@ class Store:
             raise LabError(f"{folder.parent.name}/{folder.name} is not in the store {self.folder}; train it first")
         with self._reading():
             return results.check(folder, self._advice)
-
-
-@contextmanager
-def _accessing(folder: Path, deed: str, rest: str = "") -> Iterator[None]:
-    """Say in one line what the disk refuses."""
-    try:
-        yield
-    except OSError as error:
-        what, advice = f"cannot be {deed} ({error.strerror or error})", "fix that"
-        if error.errno in (errno.ENOSPC, errno.EDQUOT):
-            what, advice = "is full", "free space there"
-        raise LabError(f"the store {folder} {what}; {advice}, or name another folder with LAB_STORE{rest}") from error
-    except objects.refusals() as error:
-        line = str(error).partition("\n")[0]
-        raise LabError(
-            f"the store {folder} cannot be {deed} ({line}); fix that, or name another folder with LAB_STORE{rest}"
-        ) from error
 
 
 def as_store(store: Store | None, shipped: str | Path | None = None) -> Store:

@@ -305,9 +305,8 @@ class StoreMachine(RuleBasedStateMachine):
             forgotten = _set(values[0])
             return lambda store: store.forget(forgotten), lambda expected: expected.forget(forgotten)
         leased = self._leased()
-        return lambda store: getattr(
-            store, name
-        )(), lambda expected: expected.clean(leased) if name == "clean" else None
+        change = (lambda expected: expected.clean(leased)) if name == "clean" else (lambda expected: None)
+        return lambda store: getattr(store, name)(), change
 
     def _do(self, who: int, end: int | None, deed: Callable, change: Callable) -> tuple[bool, Any]:
         """One deed, perhaps a process's last: whether it was, and what was said."""

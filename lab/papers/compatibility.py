@@ -9,6 +9,7 @@ from lab.tasks.named import TASK_TITLES, learned
 
 BASELINE = "baseline"
 NO_MODEL_LEARNS = "#E9E9E9"  # behind the column of a task
+FAINT = "#565656"  # numbers in it
 
 
 def delta(table: pd.DataFrame) -> pd.DataFrame:

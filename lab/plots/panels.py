@@ -13,12 +13,14 @@ from lab.plots import go, make_subplots
 from lab.plots.caption import true_minus
 from lab.plots.style import (
     BLUE,
+    DIVERGING,
     INK,
     LEGEND_ABOVE,
     METHOD_SYMBOLS,
     SEQUENTIAL,
     SIZE,
     TEMPLATE,
+    cell_ink,
     colour,
     faded,
     method_title,
@@ -222,6 +224,29 @@ def method_scores(figure: go.Figure, rows: pd.DataFrame, methods: Sequence[str],
         mark = [rank], [values.mean()], colour(method), at, 10, METHOD_SYMBOLS[method]
         points(figure, *mark, error_y=error, hovertemplate=hover, **look)
     figure.update_xaxes(range=(-0.6, len(methods) - 0.4), showticklabels=False, ticks="", row=at[0], col=at[1])
+
+
+def write_cells(
+    figure: go.Figure,
+    x: Sequence,
+    y: Sequence,
+    texts: Sequence[Sequence[str]],
+    values: np.ndarray,
+    ends: tuple[float, float],
+    at: Panel = ALONE,
+    size: float = SIZE,
+    scale: Any = DIVERGING,
+) -> None:
+    """Write texts, (len(y), len(x)), on the cells of a heat map of values, in ink that can be read on each shade: the
+    ink that Plotly chooses for a heat map's own text cannot be.
+
+    ends: of the scale.
+    """
+    places = [(row, column) for row in range(len(y)) for column in range(len(x))]
+    font = {"size": size, "color": [cell_ink(values[place], *ends, scale) for place in places]}
+    look = {"mode": "text", "textfont": font, "hoverinfo": "skip", "showlegend": False, "row": at[0], "col": at[1]}
+    across, up = [x[column] for _, column in places], [y[row] for row, _ in places]
+    figure.add_scatter(x=across, y=up, text=[texts[row][column] for row, column in places], **look)
 
 
 def named(figure: go.Figure, group: str) -> bool:

@@ -7,12 +7,11 @@ import pandas as pd
 
 from lab.plots import go
 from lab.plots.caption import set_reading, true_minus
-from lab.plots.panels import BOTTOM, colour_bar, grid, place
-from lab.plots.style import DIVERGING, SEQUENTIAL, SIZE, cell_ink, method_title
+from lab.plots.panels import BOTTOM, colour_bar, grid, place, write_cells
+from lab.plots.style import DIVERGING, SEQUENTIAL, SIZE, method_title
 
 PLAIN = {"showgrid": False, "showline": False, "ticks": ""}
 BAR = 64  # px of the colour bar and the axis name above it
-DARK = 0.45  # below this share of the scale, cells are so dark that their numbers are white
 
 
 def matrices(table: pd.DataFrame, what: str = "rule") -> go.Figure:
@@ -27,7 +26,7 @@ def matrices(table: pd.DataFrame, what: str = "rule") -> go.Figure:
     side = 380 if len(methods) == 1 else 190
     seeds, lowest = table["seed"].nunique(), table.groupby(["method", "a", "b"])["similarity"].mean().min()
     ends = (-1.0 if lowest < 0 else np.floor(10 * min(lowest, 0.9)) / 10, 1.0)
-    fewer = 0
+    fewer, places = 0, [[(a, b) for b in range(len(labels))] for a in range(len(labels))]
     figure = grid([method_title(m) for m in methods], min(len(methods), 3), side, gap=78, top=30, left=110)
     columns = min(len(methods), 3)
     for number, method in enumerate(methods):
@@ -44,7 +43,9 @@ def matrices(table: pd.DataFrame, what: str = "rule") -> go.Figure:
         figure.add_trace(cells.update(name=method_title(method), hoverongaps=False), row, column)
         few = _square(groups["seed"].nunique(), labels) < seeds
         fewer = max(fewer, int(few.sum()))
-        _write(figure, z, few, labels, ends, (row, column), SIZE - 1 if len(methods) == 1 else SIZE - 4)
+        number_of, size = (_number, SIZE - 1) if len(methods) == 1 else (_short, SIZE - 4)
+        texts = [[f"<i>{number_of(z[p])}</i>" if few[p] else number_of(z[p]) for p in line] for line in places]
+        write_cells(figure, labels, labels, texts, z, ends, (row, column), size, SEQUENTIAL)
         _name_labels(figure, labels, row, column, first=column == 1)
     _scale(figure, "cosine similarity of mean codes", tuple(np.linspace(*ends, 5).round(3)), ends)
     figure.update_xaxes(title_text=what, row=-(-len(methods) // columns))
@@ -101,25 +102,6 @@ def _name_labels(figure: go.Figure, labels: list[str], row: int, column: int, fi
     figure.update_yaxes(
         autorange="reversed", showticklabels=first, tickfont={"size": SIZE - 2}, row=row, col=column, **order, **PLAIN
     )
-
-
-def _write(
-    figure: go.Figure,
-    z: np.ndarray,
-    few: np.ndarray,
-    labels: list[str],
-    ends: tuple[float, float],
-    at: tuple[int, int],
-    size: float,
-) -> None:
-    places = [(a, b) for a in range(len(labels)) for b in range(len(labels))]
-    dark = ends[0] + DARK * (ends[1] - ends[0])
-    inks = [cell_ink(z[p], z[p] < dark) for p in places]
-    texts = [_number(z[p]) if size > SIZE - 3 else _short(z[p]) for p in places]
-    texts = [f"<i>{text}</i>" if few[p] else text for text, p in zip(texts, places, strict=True)]
-    cells = go.Scatter(x=[labels[b] for _, b in places], y=[labels[a] for a, _ in places], mode="text", text=texts)
-    cells.update(textfont={"size": size, "color": inks}, hoverinfo="skip", showlegend=False)
-    figure.add_trace(cells, *at)
 
 
 def _number(value: float) -> str:

@@ -5,6 +5,7 @@ Colours are those of Okabe and Ito ("Color Universal Design", 2008), which peopl
 
 from collections.abc import Sequence
 from math import isfinite
+from typing import Any
 
 import pandas as pd
 
@@ -81,22 +82,41 @@ DIVERGING = ((0.0, "#B35806"), (0.25, "#F1A340"), (0.5, "#FFFFFF"), (0.75, "#67A
 # Numbers from low to high (cividis): its lightness rises evenly, for every colour vision.
 SEQUENTIAL = "Cividis"
 DELTA_RANGE = 40.0  # percentage points at which the diverging scale ends: the same in all matrices, so they compare
-DELTA_DARK = 0.85 * DELTA_RANGE  # from here on cells are so dark that their numbers are white
 
 FONT = "Open Sans, Helvetica, Arial, sans-serif"
 INK, GRID = "#222222", "#E4E4E4"
 SOLID_INK = "#7A7A7A"  # of 3-D axes: no style sheet reaches them, so it can be read on a light and on a dark ground
-CELL_INK = "#212121"  # of what stands on shades: where a page is dark, it stays as it is, and INK does not (theme.css)
+CELL_INK = "#010101"  # of what stands on shades: where a page is dark, it stays, as black does not (theme.css)
 SIZE = 12  # of text, in pixels
 
 
-def cell_ink(value: float, dark: bool) -> str:
-    """The colour of a number in a cell: white where the cell is dark, and that of other text where it has no shade.
+def ink_on(shade: str) -> str:
+    """White or (almost) black, whichever has more contrast with a shade, "rgb(…)": 4.5 at least (WCAG 2).
 
-    >>> cell_ink(0.5, dark=False), cell_ink(float("nan"), dark=False) == INK
-    ('#212121', True)
+    >>> ink_on("rgb(255, 255, 255)"), ink_on("rgb(0, 0, 0)")
+    ('#010101', '#FFFFFF')
     """
-    return "white" if dark else CELL_INK if isfinite(value) else INK
+    parts = [float(part) / 255 for part in shade[4:-1].split(",")]
+    linear = [part / 12.92 if part <= 0.04045 else ((part + 0.055) / 1.055) ** 2.4 for part in parts]
+    light = sum(weight * part for weight, part in zip((0.2126, 0.7152, 0.0722), linear, strict=True))
+    return "#FFFFFF" if light < 0.179 else CELL_INK  # where both have 4.58
+
+
+def shade_of(value: float, low: float, high: float, scale: Any = DIVERGING) -> str:
+    """The colour of a value on a scale from low to high, "rgb(…)"; of a scale of no width its middle."""
+    from plotly.colors import sample_colorscale
+
+    share = (value - low) / (high - low) if high > low else 0.5
+    return sample_colorscale(scale if isinstance(scale, str) else list(map(list, scale)), min(max(share, 0.0), 1.0))[0]
+
+
+def cell_ink(value: float, low: float, high: float, scale: Any = DIVERGING) -> str:
+    """The colour of a number in a cell with the shade of its value; that of other text where it has no shade.
+
+    >>> cell_ink(0.5, -1, 1), cell_ink(-1, -1, 1), cell_ink(float("nan"), -1, 1) == INK
+    ('#010101', '#FFFFFF', True)
+    """
+    return ink_on(shade_of(value, low, high, scale)) if isfinite(value) else INK
 
 
 _AXIS = {

@@ -1,19 +1,16 @@
 """CompatibilityExplorer: click a cell of Figure 5 or 11, and see the learning curves behind it."""
 
-import re
 from math import isfinite
 from typing import Any
 
-import numpy as np
 import pandas as pd
 import traitlets
-from plotly.colors import sample_colorscale
 
 from lab.catalogue.figure import Figure
 from lab.errors import ArgumentError
-from lab.papers.compatibility import BASELINE, NO_MODEL_LEARNS, best, delta, square, unlearned
+from lab.papers.compatibility import BASELINE, FAINT, NO_MODEL_LEARNS, best, delta, square, unlearned
 from lab.plots.caption import counted
-from lab.plots.style import DELTA_RANGE, DIVERGING, METHOD_COLOURS
+from lab.plots.style import DELTA_RANGE, METHOD_COLOURS, ink_on, shade_of
 from lab.tasks.named import task_title
 from lab.widgets import pages
 from lab.widgets.explorer import Explorer, menu
@@ -24,7 +21,6 @@ COLOURS = {
     "attention": METHOD_COLOURS["learned attention"],
     "both": METHOD_COLOURS["learned MLP + attention"],
 }
-FAINT = "#565656"  # numbers of a task that no model has learned
 
 
 class CompatibilityView(PageView):
@@ -110,14 +106,13 @@ class CompatibilityExplorer(Explorer):
         words += f" percentage points against the baseline, {counted(int(one['seeds']), 'seed')}"
         words += f" ({int(one['lost'])} more diverged)" if one["lost"] else ""
         flat = task in self._unlearned or not known
-        share = min(max(0.5 + value / 2 / DELTA_RANGE, 0.0), 1.0) if known else 0.5
-        shade = NO_MODEL_LEARNS if flat else sample_colorscale([list(stop) for stop in DIVERGING], share)[0]
+        shade = NO_MODEL_LEARNS if flat else shade_of(value, -DELTA_RANGE, DELTA_RANGE)
         return {
             "value": value if known else None,
             "text": text.replace("-", "−"),
             "words": words.replace("-", "−") + ("; no model learns this task" if task in self._unlearned else ""),
             "shade": shade,
-            "ink": FAINT if flat else _ink(shade),
+            "ink": FAINT if flat else ink_on(shade),
             "best": (architecture, task) in tops,
         }
 
@@ -139,10 +134,3 @@ class CompatibilityExplorer(Explorer):
         if any(row is None for part in self.view.parts for row in part["baselines"]):
             text += f" The figure came without its curves; lab.figure('{self._name}', …, force=True) trains them."
         self.say(text)
-
-
-def _ink(shade: str) -> str:
-    """White or black, whichever can be read on a shade, "rgb(…)": with a contrast of 4.5 at least."""
-    parts = np.array([float(part) for part in re.findall(r"[\d.]+", shade)]) / 255
-    light = np.where(parts <= 0.04045, parts / 12.92, ((parts + 0.055) / 1.055) ** 2.4) @ (0.2126, 0.7152, 0.0722)
-    return "#FFFFFF" if light < 0.18 else "#000000"

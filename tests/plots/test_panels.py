@@ -1,12 +1,17 @@
 """Laws of panels and of room: axes, legends."""
 
+import gzip
+import re
+
 import numpy as np
 import pandas as pd
 import plotly.graph_objects as go
 import pytest
 
+from lab.places import RESULTS
 from lab.plots.caption import captioned, legend_rows
 from lab.plots.panels import grid, log_axis
+from lab.plots.style import DIVERGING, SEQUENTIAL, cell_ink, shade_of
 
 
 @pytest.mark.parametrize("decades", [0.02, 0.1, 0.3, 0.6, 1.0, 1.9, 3.0, 6.0])
@@ -31,3 +36,22 @@ def test_a_legend_of_few_entries_leaves_no_empty_rows():
     assert captioned(few, "text", 800).layout.margin.t < few.layout.margin.t
     assert captioned(many, "text", 600).layout.margin.t <= many.layout.margin.t
     assert legend_rows(go.Figure(), 800) == 0
+
+
+def light(colour):
+    """Relative luminance of #RRGGBB or rgb(…) (WCAG 2)."""
+    parts = re.findall(r"\d+", colour) if "(" in colour else [int(colour[i : i + 2], 16) for i in (1, 3, 5)]
+    parts = np.array(parts, float) / 255
+    return np.where(parts <= 0.04045, parts / 12.92, ((parts + 0.055) / 1.055) ** 2.4) @ [0.2126, 0.7152, 0.0722]
+
+
+@pytest.mark.parametrize("scale", [DIVERGING, SEQUENTIAL])
+def test_numbers_can_be_read_on_every_shade(scale):
+    for value in np.linspace(-1.1, 1.1, 441):
+        inks = [light(cell_ink(value, -1, 1, scale)), light(shade_of(value, -1, 1, scale))]
+        assert (max(inks) + 0.05) / (min(inks) + 0.05) >= 4.5, value
+
+
+def test_no_figure_leaves_the_ink_of_its_cells_to_plotly():
+    for path in RESULTS.glob("*/*/*/figure.json.gz"):
+        assert b'"texttemplate"' not in gzip.decompress(path.read_bytes()).partition(b'"layout"')[0], path

@@ -8,7 +8,7 @@ held-out text.
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
-from math import nan
+from math import isnan, nan
 from time import perf_counter
 from typing import Any
 
@@ -28,7 +28,7 @@ from lab.papers.entry import Entry
 from lab.papers.tables import Labelled, alive, gains
 from lab.plots import go
 from lab.plots.caption import set_reading
-from lab.plots.panels import Panel, above, grid, points, whiskers
+from lab.plots.panels import Panel, above, grid, points, whiskers, write_cells
 from lab.plots.style import BLUE, DIVERGING, GREY, INK, ORANGE, SIZE
 from lab.probes.language import minimal_pairs, reader_of
 from lab.run import Run
@@ -363,10 +363,12 @@ def _draw_phenomena(figure: go.Figure, rows: pd.DataFrame, families: list[str], 
         means = rows[rows["family"] == family].groupby("method")[list(PHENOMENA)].mean().reindex(methods)
         look = {"colorscale": [list(stop) for stop in DIVERGING], "showscale": False, "row": row, "col": column}
         look |= {"zmid": CHANCE, "zmin": CHANCE - RANGE, "zmax": CHANCE + RANGE}
-        look |= {"texttemplate": "%{z:.0f}", "textfont": {"size": SIZE - 3}}
         look |= {"customdata": [[TITLES[method]] * len(names) for method in methods]}
         hover = "%{customdata}, %{x}: %{z:.1f} %<extra></extra>"
-        figure.add_heatmap(x=names, y=list(range(len(methods))), z=means, hovertemplate=hover, **look)
+        places, z = (names, list(range(len(methods)))), means.to_numpy()
+        figure.add_heatmap(x=names, y=places[1], z=z, hovertemplate=hover, **look)
+        texts = [["" if isnan(score) else f"{score:.0f}" for score in line] for line in z]
+        write_cells(figure, *places, texts, z, (CHANCE - RANGE, CHANCE + RANGE), (row, column), SIZE - 3)
         domain = DOMAINS[column - 1] if len(families) > 1 else (0.0, 1.0)
         figure.update_xaxes(domain=domain, tickangle=-60, showgrid=False, row=row, col=column)
         figure.update_yaxes(showgrid=False, row=row, col=column)

@@ -225,8 +225,7 @@ def matrix(table: pd.DataFrame) -> go.Figure:
     figure.add_heatmap(x=titles, y=models, z=effects / np.where(most > 0, most, 1.0), customdata=words, **look)
     for source, row in zip(models, cells, strict=True):
         for title, cell, largest in zip(titles, row, most, strict=True):
-            dark = abs(cell.effect) > 0.85 * largest > 0
-            font = {"color": cell_ink(cell.effect, dark), "size": SIZE}
+            font = {"color": cell_ink(cell.effect, -largest, largest), "size": SIZE}
             figure.add_annotation(x=title, y=source, text=_text(cell), font=font)
     bare = {"showgrid": False, "showline": False, "ticks": ""}
     figure.update_xaxes(title_text="in the model", **bare)

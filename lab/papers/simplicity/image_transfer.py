@@ -20,7 +20,7 @@ from lab.papers.simplicity.interpolations import origin, with_depth
 from lab.papers.tables import POINTS, alive, compare_one, gains_on_rows, per_seed
 from lab.plots import go
 from lab.plots.caption import set_reading, signed
-from lab.plots.panels import BOTTOM, colour_bar, grid, place, points, whiskers
+from lab.plots.panels import BOTTOM, colour_bar, grid, place, points, whiskers, write_cells
 from lab.plots.style import DIVERGING, GREY, SEQUENCE, SIZE, faded
 from lab.spec import EpisodeSpec, Learned, Part, replace
 from lab.statistics import INTERVAL, LEVEL, half_width
@@ -231,9 +231,11 @@ def table4(table: pd.DataFrame) -> go.Figure:
     figure = grid([""], 1, ROW * len(sources), top=34, left=104)
     bar = colour_bar("gain over ReLU (points)", -14 / (ROW * len(sources)), (-20, -10, 0, 10, 20))
     colours = {"zmin": -REACH, "zmax": REACH, "colorscale": DIVERGING, "colorbar": bar}
-    text = {"text": matrix("text").to_numpy().tolist(), "texttemplate": "%{text}", "textfont": {"size": SIZE}}
     cell = {"xgap": 2, "ygap": 2, "hoverinfo": "skip", "name": "gain", "row": 1, "col": 1}
-    figure.add_heatmap(z=matrix("gain").to_numpy(float), **colours, **text, **cell)
+    texts = matrix("text").where(matrix("gain").notna(), "").to_numpy().tolist()
+    z, places = matrix("gain").to_numpy(float), (list(range(len(targets))), list(range(len(sources))))
+    figure.add_heatmap(z=z, **colours, **cell)
+    write_cells(figure, *places, texts, z, (-REACH, REACH))
     heads, names = [f"<b>{TITLES[name]}</b>" for name in targets], [NAMES[name] for name in sources]
     bare = {"ticks": "", "showline": False, "showgrid": False}
     figure.update_xaxes(tickvals=list(range(len(targets))), ticktext=heads, side="top", **bare)

@@ -12,7 +12,7 @@ import pandas as pd
 from lab import estimates, tasks
 from lab.estimates import proportion
 from lab.papers.claims import Claim, Verdict, absent, all_of, any_of
-from lab.papers.compatibility import NO_MODEL_LEARNS, best, clear, delta, square, unlearned
+from lab.papers.compatibility import FAINT, NO_MODEL_LEARNS, best, clear, delta, square, unlearned
 from lab.papers.entry import Entry, Planned
 from lab.papers.tables import POINTS, Labelled, curves, gains, per_seed
 from lab.papers.transformers import matrix
@@ -21,7 +21,7 @@ from lab.papers.transformers.settings import ATTENTION_GUESS, BASELINE, origin, 
 from lab.plots import go, make_subplots
 from lab.plots.caption import counted, set_reading, signed
 from lab.plots.panels import above, colour_bar
-from lab.plots.style import CELL_INK, DELTA_DARK, DELTA_RANGE, DIVERGING, GREY, SIZE, TEMPLATE, cell_ink
+from lab.plots.style import CELL_INK, DELTA_RANGE, DIVERGING, SIZE, TEMPLATE, cell_ink
 from lab.statistics import INTERVAL
 from lab.tasks.named import task_title
 
@@ -269,7 +269,7 @@ def _write(figure: go.Figure, cells: pd.DataFrame, row: int, dead: Sequence[str]
         lines.append(([_spread(half) for half in spread["half"]], spread, SIZE - 2, "bottom"))
     for text, rows, size, side in lines:
         inks = [
-            GREY if task in dead else cell_ink(value, abs(value) > DELTA_DARK)
+            FAINT if task in dead else cell_ink(value, -DELTA_RANGE, DELTA_RANGE)
             for task, value in zip(rows["task"], rows["delta"], strict=True)
         ]
         x, y = ([task_title(name) for name in rows[name_of]] for name_of in ("task", "architecture"))

@@ -331,7 +331,6 @@ def _draw_gain(figure: go.Figure, losses: dict[str, pd.DataFrame], row: int) -> 
 
 
 END = 10.0  # percent at which the colours of Figure 9 end
-DARK = 0.7 * END  # from here on cells are so dark that their numbers are white
 
 
 def fig9(table: pd.DataFrame) -> go.Figure:
@@ -351,7 +350,7 @@ def fig9(table: pd.DataFrame) -> go.Figure:
     figure = go.Figure(go.Heatmap(x=x, y=y, z=-values, customdata=values, **look))  # lower is better, and blue
     for row, column in np.ndindex(values.shape):
         value = float(values[row, column])
-        font = {"size": SIZE - 1, "color": cell_ink(value, abs(value) > DARK)}
+        font = {"size": SIZE - 1, "color": cell_ink(-value, -END, END)}
         figure.add_annotation(x=column, y=row, text=texts[row, column], showarrow=False, font=font)
     figure.update_layout(
         template=TEMPLATE,

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from lab.plots.style import ink_on
 from lab.plots.svg.axes import Axis, merged, numbers
 from lab.plots.svg.canvas import Canvas, colours, faint, png, short
 
@@ -227,8 +228,8 @@ def heatmap(canvas: Canvas, trace: Mapping, x: Axis, y: Axis, layout: Mapping, o
     if template:
         form = template[len("%{z:") : -1] if template != "%{text}" else ""
         for i, j in np.argwhere(np.isfinite(z)):
-            dark = np.dot(colours(scale, (z[i, j] - low) / ((high - low) or 1)), (0.299, 0.587, 0.114)) < 140
-            font = {"size": 12, **trace.get("textfont", {}), "color": "#ffffff" if dark else "#212121"}
+            ink = ink_on("rgb({}, {}, {})".format(*colours(scale, (z[i, j] - low) / ((high - low) or 1))))
+            font = {"size": 12, **trace.get("textfont", {}), "color": ink}
             words = format(text[i, j], form).replace("-", "−")
             canvas.words(words, x.px(at[1][j]), y.px(at[0][i]), "center", "middle", font)
 

@@ -117,13 +117,19 @@ def _path(one: Run, other: Run) -> dict[str, np.ndarray]:
     return {"along": SHARES} | {name: values[0] for name, values in path.values.items()} | matched
 
 
+def reported(table: pd.DataFrame) -> pd.DataFrame:
+    """The rows of pairs that count: of models that did not diverge, and with functions whose searches chose no rate, as
+    the first `TUNING` ones did."""
+    tuned = (table["method"] == LEARNED) & (table["seed"] < 2 * TUNING) & table["split"].eq(VAL).any()
+    return table[(table["split"] == TEST) & ~table["diverged"].astype(bool) & ~tuned]
+
+
 def barriers(table: pd.DataFrame, value: str) -> dict[tuple[str, str], list[float]]:
     """By task and method, for each pair, how far a loss rises above the straight line between its ends; of an accuracy,
     how many points it falls below it."""
     heights: dict[tuple[str, str], list[float]] = {}
     sign = -100 if value.endswith("accuracy") else 1
-    known = table[(table["split"] == TEST) & ~table["diverged"].astype(bool)]
-    for (task, method, _), rows in known.groupby(["task", "method", "seed"], sort=False):
+    for (task, method, _), rows in reported(table).groupby(["task", "method", "seed"], sort=False):
         along, values = (rows[name].to_numpy(float) for name in ("along", value))
         height = sign * (values - (1 - along) * values[0] - along * values[-1])
         heights.setdefault((str(task), str(method)), []).append(float(height.max()))
@@ -214,7 +220,7 @@ def plot(table: pd.DataFrame) -> go.Figure:
 
     table: task, method, split, seed, along, loss, accuracy, matched_loss, matched_accuracy, diverged.
     """
-    known = table[(table["split"] == TEST) & ~table["diverged"].astype(bool)]
+    known = reported(table)
     tasks = list(dict.fromkeys(known["task"]))
     figure = grid([_title(task) for task in tasks] + [""] * len(tasks), max(len(tasks), 1), 150, 56, 64, horizontal=48)
     for column, task in enumerate(tasks, 1):
@@ -240,6 +246,7 @@ def plot(table: pd.DataFrame) -> go.Figure:
     for name, dash in (("units as they are", "dot"), ("units matched", "")):
         line(figure, [None], [None], INK, (1, 1), 2, dash, name=name)
     figure.update_yaxes(title_text=ACCURACY, row=1, col=1)
+    chosen = f"The first {TUNING} searches of a task chose its learning rates, so that their pairs are left out."
     figure.update_yaxes(title_text="rise of training loss", row=2, col=1)
     set_reading(
         figure,
@@ -247,6 +254,7 @@ def plot(table: pd.DataFrame) -> go.Figure:
         " where they match the other's.",
         "Below: the most that the training loss rises above the line between both ends; open: units as they are,"
         f" filled: matched; small marks: pairs; whiskers: {100 * LEVEL:.0f} % intervals of the mean (Student's t).",
+        chosen if table["split"].eq(VAL).any() else "",
     )
     return figure
 

@@ -164,6 +164,19 @@ def test_barriers_are_heights_above_the_line_between_both_ends():
     assert fall == pytest.approx([10 * height for height in heights])
 
 
+def test_pairs_whose_searches_chose_a_rate_count_nowhere():
+    table = PLANTED["crossing/connectivity"](True)
+    heights = connectivity.barriers(table, "loss")
+    assert {method: len(each) for (_, method), each in heights.items()} == {"ReLU": 6, "GELU": 6, "learned": 4}
+    tuned = (table["method"] == "learned") & (table["seed"] < 2 * connectivity.TUNING) & (table["split"] == "test")
+    assert connectivity.barriers(table.assign(loss=table["loss"].where(~tuned, 9.0)), "loss") == heights
+    searches = {True: set(), False: set()}
+    for labels, spec in entry("crossing/connectivity").plan("laptop", 12):
+        if labels["split"] == "val" or spec.seed >= 2 * connectivity.TUNING:
+            searches[labels["split"] == "val"] |= {*needs(spec)}
+    assert searches[True] and searches[False] and not searches[True] & searches[False]
+
+
 def test_rates_are_those_that_val_chooses():
     table = shipped_results("crossing/connectivity", "laptop").table()
     best = best_rates(table[table["split"] == "val"], ["task", "method"], "accuracy")

@@ -145,7 +145,8 @@ OF_TORCH = {
 @pytest.mark.parametrize("name", OF_TORCH)
 def test_losses_of_torch_are_what_torch_computes_of_all_at_once(name, monkeypatch):
     """In parts of seven rows, which weigh by what counts; a column for a vector is not broadcast."""
-    monkeypatch.setattr("lab.probes.loss.ROWS", 7)
+    for most in ("ROWS", "TWICE"):  # the second where derivatives are kept
+        monkeypatch.setattr(f"lab.probes.loss.{most}", 7)
     loss, targets, size = OF_TORCH[name]
     torch.manual_seed(0)
     model = nn.Sequential(nn.Flatten(), nn.Linear(36, size))
@@ -153,6 +154,7 @@ def test_losses_of_torch_are_what_torch_computes_of_all_at_once(name, monkeypatc
         outputs = model(IMAGES)
         expected = loss(outputs.reshape(targets.shape) if size == 1 else outputs, targets)
     assert probes.Loss(IMAGES, targets, loss)(model) == pytest.approx(float(expected), rel=1e-5)
+    assert probes.Loss(IMAGES, targets, loss).differentiable(model).item() == pytest.approx(float(expected), rel=1e-5)
 
 
 def test_losses_of_torch_know_where_classes_of_tokens_are():

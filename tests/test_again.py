@@ -32,6 +32,8 @@ def test_several_seeds_of_an_entry_are_told_apart():
     assert planned.labels["seed"].tolist() == [0, 1] * 3
     with pytest.raises(lab.ArgumentError, match="several runs are 0.1"):
         planned.runs(by="prefactor", trained=False)
+    assert list(planned.runs(by="seed", prefactor=1.0, trained=False)) == ["0", "1"]
+    assert [run.spec.seed for run in planned.runs(by="prefactor", seed=1, trained=False).values()] == [1, 1, 1]
 
 
 @pytest.mark.parametrize(

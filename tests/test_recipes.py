@@ -156,7 +156,7 @@ SHIPPED = {
         ),
     ],
 }
-# By notebook: figure; the recipe's run; the recipe's number; rows and column of what the entry measures of that run.
+# By notebook: figure; the recipe's run, or runs; its number; rows and column of what the entry measures of them.
 LOGITS = "output == 'before the softmax'"
 TRAINED = {
     "hypernetwork/3_fuzzy_logic.ipynb": [
@@ -209,6 +209,11 @@ TRAINED = {
         ("transformers/fig5", "runs['baseline']", "accuracy['baseline']", "", "accuracy"),
         ("transformers/fig5", "runs['addmod']", "accuracy['addmod']", "", "accuracy"),
         ("transformers/fig11", "runs['baseline']", "accuracy['baseline']", "", "accuracy"),
+    ],
+    "transformers/4.2_compatibility.ipynb": [
+        ("crossing/connectivity", "[a, b]", f"path.{values}[{measure!r}]", "", f"{prefix}{measure}")
+        for values, prefix in {"values": "", "matched": "matched_"}.items()
+        for measure in ("loss", "accuracy")
     ],
 }
 NAMES = sorted(SHIPPED | TRAINED)
@@ -294,11 +299,13 @@ def test_its_numbers_are_what_the_figure_measures_of_its_run(name, store_folder)
     names = cooked(name, [expression for _, run, number, *_ in checks for expression in (run, number)], **smoke)
     for figure, run, number, rows, column in checks:
         entry, run = registry.entry(figure), eval(run, names)
-        assert isinstance(run, Run)
-        planned = entry.plan("smoke", entry.seeds["smoke"])
-        same = [labels for labels, spec in planned if spec == run.spec]  # none, if its function is another
-        labels = next(iter(same or [labels for labels, spec in planned if spec.task == run.spec.task]))
-        table = entry.measure([(labels, run)], *([entry.examples["laptop"]] if entry.examples else []))
+        planned, labelled = entry.plan("smoke", entry.seeds["smoke"]), []
+        for one in run if isinstance(run, list) else [run]:
+            assert isinstance(one, Run)
+            same = [labels for labels, spec in planned if spec == one.spec]  # none, if its function is another
+            labels = next(iter(same or [labels for labels, spec in planned if spec.task == one.spec.task]))
+            labelled.append((labels, one))
+        table = entry.measure(labelled, *([entry.examples["laptop"]] if entry.examples else []))
         expected = (table.query(rows) if rows else table)[column].to_numpy()
         equal(eval(number, names), expected, NEAR, f"{figure}, {number}")
 

@@ -268,7 +268,7 @@ class EntryRuns:
     @property
     def labels(self) -> pd.DataFrame:
         """What each run is labelled with, and its seed: one row a run."""
-        return pd.DataFrame([row | {"seed": spec.seed} for row, spec in self._planned])
+        return pd.DataFrame([row for row, _ in self._planned])
 
     def runs(self, by: str = "method", trained: bool = True, progress: bool = True, **labels: object) -> dict[str, Run]:
         """Runs by their label `by`. They are read from the store, or as they came with the lab (data/runs); what
@@ -320,7 +320,8 @@ def entry(name: str, scale: str = "laptop", seeds: int = 1) -> EntryRuns:
     3 runs of simplicity/fig30, scale smoke, by prefactor, seed (.labels, .runs())
     """
     of, scale = chosen(name, scale)
-    planned = of.plan(scale, check_whole("seeds", seeds, 1, MOST_SEEDS))
+    plan = of.plan(scale, check_whole("seeds", seeds, 1, MOST_SEEDS))
+    planned = [(labels | {"seed": spec.seed}, spec) for labels, spec in plan]
     if not planned:
         raise ArgumentError(f"nothing is trained for {name}; lab.figure({name!r}) makes it")
     return EntryRuns(name, scale, seeds, of, planned)

@@ -57,6 +57,7 @@ def explore(
     | other runs by name in a dictionary | ResultExplorer: their learning curves |
     | a `lab.Data` | DataExplorer: columns, splits, targets, what was left out |
     | a landscape | LandscapeExplorer |
+    | what `probes.connectivity` returned | ConnectivityExplorer: a slider along the path between models |
     | a model of your own, with inputs (N, …) and targets (N,); or inputs=a `lab.Data` | ModelExplorer |
     | what `lab.compare` or another probe returned | ResultExplorer: its picture, as by `lab.plot` |
     | two runs on SRAVEN or fuzzy logic, landscapes, models, data or results by name | PairExplorer: side by side |

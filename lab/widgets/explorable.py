@@ -46,7 +46,7 @@ from lab.widgets.grokking import GrokkingExplorer
 from lab.widgets.landscape import LandscapeExplorer
 from lab.widgets.latent import EXAMPLES, FEW, LatentExplorer
 from lab.widgets.logic import LogicExplorer
-from lab.widgets.model import DataExplorer, ModelExplorer, ResultExplorer
+from lab.widgets.model import ConnectivityExplorer, DataExplorer, ModelExplorer, ResultExplorer
 from lab.widgets.slices import SliceExplorer
 from lab.widgets.spline import GIVEN, SplineExplorer
 from lab.widgets.sraven import SravenExplorer
@@ -291,7 +291,6 @@ RESULTS = (
     CodeSimilarity,
     Cost,
     Spectrum,
-    Connectivity,
 )
 TASKS = (SravenExplorer, LogicExplorer, GrokkingExplorer, TrainingExplorer)
 MODEL = Kind(
@@ -411,6 +410,7 @@ KINDS = (
     ),
     Kind("a lab.Data", (DataExplorer,), Data),
     Kind("what probes.landscape returned", (LandscapeExplorer,), Landscape),
+    Kind("what probes.connectivity returned", (ConnectivityExplorer,), Connectivity),
     Kind("what lab.compare or another probe returned", (ResultExplorer,), RESULTS),
     MODEL,
     Kind(

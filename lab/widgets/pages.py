@@ -203,18 +203,21 @@ def view_content(
 class Frames:
     """What a saved page shows: for each option of a menu its parts, figures and HTML. One option needs no menu.
 
-    menu: its name. shown: the option that the page begins with; default: the first.
+    menu: its name. shown: the option that the page begins with; default: the first. slides: a slider over the options,
+    in the place of the menu.
     """
 
     menu: str
     parts: Mapping[str, Sequence[go.Figure | str]]
     shown: str = ""
+    slides: bool = False
 
 
 def figures_content(title: str, frames: Frames, code: str, settings: Sequence[tuple[str, str]]) -> Content:
     """Figures, which the page draws by itself. code: Python that opens the explorer again; settings: put above."""
     options = list(frames.parts)
-    menu = {"trait": "frame", "label": frames.menu, "kind": "menu", "options": options}
+    menu: dict[str, Any] = {"trait": "frame", "label": frames.menu, "kind": "menu", "options": options}
+    menu |= {"kind": "range", "min": 0, "max": len(options) - 1, "step": 1, "play": True} if frames.slides else {}
     table = pd.concat([numbers(parts).assign(**{frames.menu or "of": name}) for name, parts in frames.parts.items()])
     state = {
         "view": "drawn",

@@ -19,7 +19,7 @@ from lab.widgets.course import StepSlider
 from lab.widgets.explorer import Explorer, side_by_side
 from lab.widgets.landscape import LandscapeExplorer
 from lab.widgets.latent import LatentExplorer
-from lab.widgets.model import DataExplorer, ModelExplorer, ResultExplorer
+from lab.widgets.model import ConnectivityExplorer, DataExplorer, ModelExplorer, ResultExplorer
 from lab.widgets.pages import Content, PageView, view_content
 from lab.widgets.slices import SliceExplorer
 from lab.widgets.spline import GIVEN, SplineExplorer
@@ -27,7 +27,7 @@ from lab.widgets.spline import GIVEN, SplineExplorer
 KNOTS = 801  # of a function that learns, on [-20, 20]
 HALF = 330  # px: where a page has less for each, one stands below the other
 SHARED = ("chosen",)  # traits of views: both show the same example
-PAIRED = (LatentExplorer, LandscapeExplorer, ModelExplorer, DataExplorer, ResultExplorer)
+PAIRED = (LatentExplorer, LandscapeExplorer, ConnectivityExplorer, ModelExplorer, DataExplorer, ResultExplorer)
 WHAT = "two runs on SRAVEN or fuzzy logic, landscapes, models with inputs=, data or results can stand side by side"
 
 

@@ -7,6 +7,7 @@ import torch
 from torch import nn
 
 import lab
+from lab.models.mlp import MLP
 from tests.training import own
 
 X, LABELS = own.NUMBERS[:60], np.arange(60) % 2
@@ -95,3 +96,24 @@ def test_what_does_not_fit_is_said_in_the_words_of_the_call(inputs, targets, mes
 def test_examples_without_their_name_are_no_scale():
     with pytest.raises(lab.ArgumentError, match="by name.*inputs=X"):
         lab.explore(own.seeded(own.mlp, 0), X)
+
+
+def test_the_path_between_two_models_is_walked(tmp_path):
+    ends = [[MLP((2, 4, 1), [pair + 2 * end], nn.GELU()) for pair in (0, 1)] for end in (0, 1)]
+    x = torch.randn(9, 2, generator=torch.Generator().manual_seed(0))
+    measures = {"loss": lab.probes.Loss(x, x[:, 0]), "<size>": lambda m: sum(p.square().sum() for p in m.parameters())}
+    path = lab.probes.connectivity(*ends, measures, points=5)
+    explorer = lab.explore(path)
+    for number, (name, share) in enumerate(explorer.along.options):
+        explorer.along.value = share
+        said = explorer.status.value
+        assert f"{name} of the way from a to b, mean over 2 pairs" in said and not explorer.error.value
+        for values in (path.values, path.matched):
+            loss, size = (each[:, number].mean() for each in values.values())
+            assert f"loss {loss:.4g}, &lt;size&gt; {size:.4g}" in said
+        (figure,) = explorer._place.children
+        assert {line.x0 for line in figure.layout.shapes} == {share}
+    state = explorer.content().state
+    assert state["controls"][0]["kind"] == "range" and len(state["frames"]) == 5 and state["frame"] == 4
+    assert "&lt;size&gt;" in state["frames"][2][1]["html"] and "0.5 of the way" in state["frames"][2][1]["html"]
+    assert type(lab.explore({"one": path, "two": path})).__name__ == "PairExplorer"

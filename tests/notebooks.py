@@ -93,6 +93,8 @@ def execute(name, longest):
     class Publisher(DisplayPublisher):
         def publish(self, data, metadata=None, **keys):
             send(data, metadata)
+            if "application/vnd.plotly.v1+json" in data and "image/svg+xml" not in data:
+                pictureless.append(data["application/vnd.plotly.v1+json"])
 
     class Hook(DisplayHook):
         def write_format_data(self, format_dict, md_dict=None):
@@ -104,10 +106,12 @@ def execute(name, longest):
         def _showtraceback(self, etype, evalue, stb):  # of a cell, and of what could not be shown
             sys.exit("\n".join(stb))
 
-    comm.create_comm = Comm
+    comm.create_comm, pictureless = Comm, []
     notebook, shell, start = read(FOLDER / name), Shell.instance(), time.process_time()
     for cell in set_parameters(notebook, **smoke(notebook)).cells:
         if cell.cell_type == "code" and not shell.run_cell(cell.source, store_history=True).success:
             sys.exit(f"This cell failed:\n{cell.source}")
+        if pictureless:  # where no script runs, as on GitHub, its plot would be missing
+            sys.exit(f"This cell draws a plot that has no SVG:\n{cell.source}")
     if (seconds := time.process_time() - start) > longest:
         sys.exit(f"{name} needs {seconds:.0f} s of processor")

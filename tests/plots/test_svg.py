@@ -157,6 +157,7 @@ KNOWN = {
     "error bars": go.Scatter(y=[1, 2], error_y={"array": [1, 2], "arrayminus": [0, 1]}),
     "a short flat line": go.Scatter(y=[1, 2], mode="markers", marker={"symbol": "line-ew-open"}),
     "plotly.express": px.line(x=[1, 2], y=[1, 2], color=["a", "b"]),
+    "plotly.express's cells": px.imshow([[1, 2], [3, 4]], color_continuous_scale="gray"),
     "a short line": go.Scatter(y=[1, 2], mode="markers", marker={"symbol": "line-ns-open"}),
     "categories": go.Bar(x=["a", "b"], y=[1, 2]),
     "a box by its quartiles": go.Box(BOX, x=["a"]),

@@ -41,7 +41,7 @@ WORDS = {
     "shape": "type visible x0 x1 xref y0 y1 yref line fillcolor layer opacity",
     "annotation": """visible text x xref xanchor xshift y yref yanchor yshift font align showarrow arrowcolor arrowhead
  arrowwidth ax axref ay ayref standoff startstandoff bgcolor textangle""",
-    "coloraxis": "cmin cmax colorscale reversescale showscale colorbar",
+    "coloraxis": "autocolorscale cmin cmax colorscale reversescale showscale colorbar",
     "colorbar": f"{BAR} len orientation thickness outlinewidth x xpad y yanchor ypad",
     "axis": f"""{BAR} type visible range autorange rangemode domain anchor overlaying side matches scaleanchor
  scaleratio constrain constraintoward categoryarray categoryorder showgrid gridcolor zeroline zerolinecolor showline
@@ -71,6 +71,7 @@ VALUES = {  # of settings that are not drawn with every value
     "shape.visible": "True",
     "shape.layer": "above|below",
     "annotation.visible": "True",
+    "coloraxis.autocolorscale": "False",
     "axis.type": "-|linear|log|category",
     "axis.rangemode": "normal|tozero",
     "axis.autorange": "True|reversed",

@@ -17,7 +17,7 @@ from torch import Tensor, nn
 
 from lab import engine
 from lab.devices import choose_device
-from lab.errors import ArgumentError, LabError, check_type, check_whole, shown
+from lab.errors import ArgumentError, LabError, check_number, check_type, check_whole, shown
 from lab.jobs.course import tensors_of
 from lab.progress import Progress
 from lab.spec import RunSpec, is_search, key, to_json
@@ -178,6 +178,10 @@ class Run(Stored):
         known = ", ".join(measured for measured, of in pairs if of == split)
         raise ArgumentError(f"{self.spec.task_name} is not measured by {shown(name)}; there are: {known}")
 
+    def first_step(self, level: float = 0.95, split: str = "test") -> float:
+        """The first step with this accuracy (0 to 1) on a split, on straight lines between evaluations; NaN: none."""
+        return first_step(self.steps, self.accuracy_on(split), check_number("level", level, 0, 1))
+
     @property
     def diverged(self) -> tuple[int, float] | None:
         """Step and value of the first loss that was not finite, or None."""
@@ -299,6 +303,22 @@ def beyond_knots(whose: str, share: float | None, function: Any) -> list[str]:
         f"{100 * share:.0f} % of what the function gets in {whose} lies beyond {knots}, where it is constant; scale X, "
         "or give it wider knots (low=, high=)"
     ]
+
+
+def first_step(steps: np.ndarray, values: np.ndarray, level: float) -> float:
+    """The step at which values first reach a level, on straight lines between evaluations; NaN where they never do.
+
+    >>> first_step(np.array([10, 20]), np.array([0.25, 0.75]), 0.5)
+    15.0
+    """
+    reached = np.flatnonzero(values >= level)
+    if not len(reached):
+        return float("nan")
+    at = reached[0]
+    if at == 0:
+        return float(steps[0])
+    (x0, x1), (y0, y1) = steps[at - 1 : at + 1], values[at - 1 : at + 1]
+    return float(x0 + (x1 - x0) * (level - y0) / (y1 - y0))
 
 
 def complete(

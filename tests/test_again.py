@@ -36,6 +36,25 @@ def test_several_seeds_of_an_entry_are_told_apart():
     assert [run.spec.seed for run in planned.runs(by="prefactor", seed=1, trained=False).values()] == [1, 1, 1]
 
 
+def test_the_table_of_an_entry_is_that_of_its_figure(capsys):
+    of = lab.entry("transformers/rates", "best")
+    pd.testing.assert_frame_equal(of.table, lab.figure("transformers/rates", "best", progress=False).table)
+    assert capsys.readouterr().err == "", "which tasks it lacks is the figure's to say"
+
+
+@pytest.mark.parametrize(
+    ("accuracy", "level", "step"),
+    [([0.25, 0.75], 0.5, 15.0), ([0.6, 0.7], 0.5, 10.0), ([0.5, 0.2, 0.9, 1.0], 0.9, 30.0), ([0.1, 0.2], 0.95, None)],
+)
+def test_a_run_says_when_it_first_gets_there(accuracy, level, step, monkeypatch):
+    (run,) = lab.entry("simplicity/fig30", "smoke").runs(by="prefactor", prefactor=8.0, trained=False).values()
+    steps = 10 * np.arange(1, 1 + len(accuracy))
+    monkeypatch.setattr(type(run), "_stored", ({"steps": steps, "accuracy_test": np.array(accuracy)}, {}, {}))
+    assert run.first_step(level) == step or step is None and np.isnan(run.first_step(level))
+    with pytest.raises(lab.ArgumentError, match="level=95"):
+        run.first_step(95)
+
+
 @pytest.mark.parametrize(
     ("asked", "said"),
     [

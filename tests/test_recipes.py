@@ -2,10 +2,12 @@
 number.
 
 A recipe that reads what is shipped is held to the shipped table of the largest scale. One that trains does so at smoke
-scale, and is held to what the entry measures of that very run.
+scale, and is held to what the entry measures of that very run. One that makes a number of the caption from the shipped
+table is held to the words of the caption.
 """
 
 import ast
+import re
 
 import numpy as np
 import pytest
@@ -156,7 +158,7 @@ SHIPPED = {
         ),
     ],
 }
-# By notebook: figure; the recipe's run, or runs; its number; rows and column of what the entry measures of them.
+# By notebook: figure; the recipe's run; the recipe's number; rows and column of what the entry measures of that run.
 LOGITS = "output == 'before the softmax'"
 TRAINED = {
     "hypernetwork/3_fuzzy_logic.ipynb": [
@@ -204,19 +206,78 @@ TRAINED = {
         ("transformers/fig2", "runs['baseline']", "runs['baseline'].accuracy", "", "accuracy"),
         ("transformers/fig10", "runs['baseline']", "runs['baseline'].accuracy", "", "accuracy"),
         ("transformers/fig6", "runs['learned MLP']", "share", "", "density"),
-    ],
-    "transformers/3.2_compatibility.ipynb": [
-        ("transformers/fig5", "runs['baseline']", "accuracy['baseline']", "", "accuracy"),
-        ("transformers/fig5", "runs['addmod']", "accuracy['addmod']", "", "accuracy"),
-        ("transformers/fig11", "runs['baseline']", "accuracy['baseline']", "", "accuracy"),
+        ("transformers/rates", "runs['baseline']", "runs['baseline'].accuracy.mean()", "", "accuracy"),
+        ("transformers/fig3", "copier", "list(copied.values())", "", "accuracy"),
+        *(
+            ("transformers/fig4", f"narrow['{name}']", f"narrow['{name}'].accuracy[-1]", "", "accuracy")
+            for name in ("baseline", "learned MLP")
+        ),
     ],
     "transformers/4.2_compatibility.ipynb": [
         ("crossing/connectivity", "[a, b]", f"path.{values}[{measure!r}]", "", f"{prefix}{measure}")
         for values, prefix in {"values": "", "matched": "matched_"}.items()
         for measure in ("loss", "accuracy")
     ],
+    "transformers/E_larger_models.ipynb": [
+        ("transformers/table6", "[runs['GELU'], runs['ReLU']]", "[loss['GELU'], loss['ReLU']]", "", "loss"),
+        ("transformers/table7", "runs['ReLU']", "loss['ReLU']", "", "loss"),
+        ("transformers/table7", "runs['polynomial']", "loss['polynomial']", "", "loss"),
+        ("transformers/table7", "runs['ReLU']", "seconds['ReLU']", "", "seconds"),
+    ],
+    "transformers/3.2_compatibility.ipynb": [
+        ("transformers/fig5", "runs['baseline']", "accuracy['baseline']", "", "accuracy"),
+        ("transformers/fig5", "runs['addmod']", "accuracy['addmod']", "", "accuracy"),
+        ("transformers/fig11", "runs['baseline']", "accuracy['baseline']", "", "accuracy"),
+    ],
 }
-NAMES = sorted(SHIPPED | TRAINED)
+HALF = "{:+.1f} ± {:.1f}"  # a difference, and half of its interval
+# By notebook: figure; what the recipe has found; the words of the figure's caption with these numbers.
+STATED = {
+    "hypernetwork/4_sraven.ipynb": [
+        ("hypernetwork/figA7", "[deepest]", "rule {:.0%} with the same label"),
+        (
+            "hypernetwork/tableA1",
+            "(mean['hyla_softmax'], mean['hyla_deep'])",
+            "highest HYLA - RMSHead + softmax {:.0f} (paper 71), lowest HYLA + deep value network {:.0f} (",
+        ),
+    ],
+    "hypernetwork/5_language_modeling.ipynb": [("crossing/hyla_phi", "[over_relu]", f"fuzzy logic {HALF} (")],
+    "transformers/3.1_individual_tasks.ipynb": [
+        (
+            "transformers/rates",
+            "(gain.difference('learned MLP'), best['baseline'], best['learned MLP'])",
+            " and {0.mean:+.1f} [{0.low:.1f}, {0.high:.1f}] ({1:g} and {2:g})",
+        ),
+    ],
+    "transformers/4.2_compatibility.ipynb": [
+        (
+            "crossing/compatibility",
+            "[crossed.difference(name) for name in ('transformer', 'perceptron')]",
+            f"transformer {HALF} and {HALF}",
+        ),
+        (
+            "crossing/multitask",
+            "[shared.difference(name) for name in ('learned for all', 'learned MLP')]",
+            f"Memorize {HALF} (its own {HALF})",
+        ),
+    ],
+    "transformers/D_fine_details.ipynb": [
+        (
+            "transformers/fig14",
+            "lower['learned MLP'].agg(['min', 'max'])",
+            "learned MLP {:+.2f} to {:+.2f}",
+        ),
+    ],
+    "transformers/E_larger_models.ipynb": [
+        (
+            "transformers/table7",
+            "(mean['learned MLP', 0], more['ReLU', 0], more['polynomial'].iloc[0])",
+            "spline {:.3f} nats a token; minus it: ReLU {:+.3f}, polynomial 4 {:+.3f}",
+        ),
+        ("transformers/table7", "[more['polynomial'].iloc[-1]]", "polynomial 18 {:+.3f}."),
+    ],
+}
+NAMES = sorted(SHIPPED | TRAINED | STATED)
 
 
 def recipes(name):
@@ -233,7 +294,7 @@ def recipes(name):
 
 
 def names_in(code):
-    """The names that code assigns, defines or imports; those that it reads."""
+    """The names that code assigns, defines or imports; others that it reads."""
     nodes = list(ast.walk(ast.parse(code)))
     names = [node for node in nodes if isinstance(node, ast.Name)]
     made = {node.id for node in names if isinstance(node.ctx, ast.Store)}
@@ -244,12 +305,12 @@ def names_in(code):
         for alias in node.names
     }
     made |= {node.name for node in nodes if isinstance(node, ast.FunctionDef)}
-    return made, {node.id for node in names if isinstance(node.ctx, ast.Load)}
+    return made, {node.id for node in names if isinstance(node.ctx, ast.Load)} - made
 
 
 def cooked(name, numbers, **parameters):
     """What the names of a notebook's recipes stand for, once those cells have run that these numbers need."""
-    notebook, names, needed = notebooks.read(notebooks.FOLDER / name), {"__name__": name}, []
+    notebook, names, needed = notebooks.read(notebooks.FOLDER / name), {"__name__": name, "lab": lab}, []
     notebooks.set_parameters(notebook, **parameters)
     wanted = set().union(*(names_in(number)[1] for number in numbers))
     code = [cell for cell in notebook.cells if cell.cell_type == "code"]
@@ -258,7 +319,7 @@ def cooked(name, numbers, **parameters):
         made, read = names_in(cell.source)
         if made & wanted:
             needed.append(cell.source)
-            wanted = wanted - made | read
+            wanted = (wanted - made | read) - {"lab"}
     controls = any("shuffled" in number for number in numbers)  # else the ten decoders of shuffled labels say nothing
     for cell in reversed(needed):
         exec(cell if controls else cell.replace("shuffles=10", "shuffles=1"), names)
@@ -308,6 +369,20 @@ def test_its_numbers_are_what_the_figure_measures_of_its_run(name, store_folder)
         table = entry.measure(labelled, *([entry.examples["laptop"]] if entry.examples else []))
         expected = (table.query(rows) if rows else table)[column].to_numpy()
         equal(eval(number, names), expected, NEAR, f"{figure}, {number}")
+
+
+@pytest.mark.parametrize("name", sorted(STATED))
+def test_its_numbers_are_in_the_caption(name, store_folder):
+    checks = STATED[name]
+    names = cooked(name, [found for _, found, _ in checks])
+    assert not list(store_folder.glob("runs/*")), "this recipe trains"
+    for figure, found, words in checks:
+        caption = lab.figure(figure, scale=names["scale"], progress=False).full_caption.replace("−", "-")
+        caption = re.sub(r"(?<=\d) %", "%", caption)
+        numbers = eval(found, names)
+        if "±" in words:
+            numbers = [number for one in numbers for number in (one.mean, (one.high - one.low) / 2)]
+        assert words.format(*numbers) in caption
 
 
 def equal(ours, expected, within, words):

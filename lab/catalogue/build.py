@@ -270,6 +270,13 @@ class EntryRuns:
         """What each run is labelled with, and its seed: one row a run."""
         return pd.DataFrame([row for row, _ in self._planned])
 
+    @property
+    def table(self) -> pd.DataFrame:
+        """What the figure measures of its runs, with all its seeds: the table of `lab.figure`, which the plot and the
+        caption are made from. Of a scale that is not shipped the runs are trained first."""
+        shipped = is_read(self._entry, self.scale, as_store(None))
+        return figure(self.name, self.scale, progress=not shipped).table
+
     def runs(self, by: str = "method", trained: bool = True, progress: bool = True, **labels: object) -> dict[str, Run]:
         """Runs by their label `by`. They are read from the store, or as they came with the lab (data/runs); what
         neither has is trained, which is announced.
@@ -308,7 +315,7 @@ class EntryRuns:
 
     def __repr__(self) -> str:
         names = ", ".join(self.labels)
-        return f"{len(self._planned)} runs of {self.name}, scale {self.scale}, by {names} (.labels, .runs())"
+        return f"{len(self._planned)} runs of {self.name}, scale {self.scale}, by {names} (.labels, .runs(), .table)"
 
 
 def entry(name: str, scale: str = "laptop", seeds: int = 1) -> EntryRuns:
@@ -317,7 +324,7 @@ def entry(name: str, scale: str = "laptop", seeds: int = 1) -> EntryRuns:
     name, scale: as for `lab.figure`. seeds: runs of each configuration.
 
     >>> entry("simplicity/fig30", "smoke")
-    3 runs of simplicity/fig30, scale smoke, by prefactor, seed (.labels, .runs())
+    3 runs of simplicity/fig30, scale smoke, by prefactor, seed (.labels, .runs(), .table)
     """
     of, scale = chosen(name, scale)
     plan = of.plan(scale, check_whole("seeds", seeds, 1, MOST_SEEDS))

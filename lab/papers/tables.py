@@ -15,7 +15,7 @@ from lab.estimates import Estimate, compare, finite, on_rows, pooled_means
 from lab.nonlinearity.part import as_module
 from lab.papers.claims import Verdict, absent
 from lab.resolve import resolve
-from lab.run import Run
+from lab.run import Run, first_step
 from lab.spec import Learned, Shaped
 from lab.statistics import INTERVAL
 
@@ -198,14 +198,8 @@ def steps_to(table: pd.DataFrame, level: float, value: str = "accuracy") -> pd.S
 
 
 def _first(run: pd.Series, level: float, diverged: bool) -> float:
-    reached = np.flatnonzero(run.to_numpy() >= level)
-    if not len(reached):
-        return nan if diverged else inf
-    at = reached[0]
-    if at == 0:
-        return float(run.index[0])
-    (x0, x1), (y0, y1) = run.index[at - 1 : at + 1], run.iloc[at - 1 : at + 1]
-    return float(x0 + (x1 - x0) * (level - y0) / (y1 - y0))
+    step = first_step(run.index.to_numpy(), run.to_numpy(), level)
+    return step if step == step else nan if diverged else inf
 
 
 def speed_up(slow: pd.DataFrame, fast: pd.DataFrame, level: float, **claimed) -> Verdict:

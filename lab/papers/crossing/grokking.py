@@ -21,7 +21,7 @@ from lab.nonlinearity.spline import Spline
 from lab.papers.claims import Claim, Verdict, absent, all_of, any_of
 from lab.papers.entry import SILENT, Entry, Field, Origin, Planned
 from lab.papers.simplicity.settings import LEARNED, LEVEL, METHODS, RELU, TORCH_SIZE, of_operations
-from lab.papers.tables import Labelled, alive, best_rates, per_run, ratio_of_steps, steps_to
+from lab.papers.tables import Labelled, alive, best_rates, per_run, ratio_of_steps
 from lab.places import ZOO
 from lab.plots import go
 from lab.plots.caption import set_reading
@@ -121,9 +121,8 @@ def measure(runs: Labelled) -> pd.DataFrame:
     ms (of a core, for a step of one run), diverged."""
 
     def of_run(run: Run) -> dict:
-        curve = pd.DataFrame({"seed": 0, "step": run.steps, "accuracy": run.accuracy, "diverged": run.diverged})
-        step = steps_to(curve, LEVEL).replace(np.inf, np.nan).iloc[0]
-        return {"accuracy": float(run.accuracy.mean()), "step": float(step), "last": int(run.steps[-1])}
+        step = run.first_step(LEVEL, run.spec.evaluate[0])
+        return {"accuracy": float(run.accuracy.mean()), "step": step, "last": int(run.steps[-1])}
 
     times = seconds_a_step(runs)
     table = per_run(runs, of_run).round({"accuracy": 4, "step": 1})

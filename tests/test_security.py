@@ -1,6 +1,7 @@
 """What SECURITY.md says, item by item; the other items' tests are where it names them."""
 
 import ast
+import functools
 import io
 import re
 import sys
@@ -22,11 +23,18 @@ from tests import fuzz
 
 ROOT = Path(__file__).parents[1]
 SOURCES = {path.relative_to(ROOT / "lab").as_posix(): path for path in sorted((ROOT / "lab").rglob("*.py"))}
-TREES = {name: ast.parse(path.read_text(encoding="utf-8")) for name, path in SOURCES.items()}
 
 
-def imported(tree):
-    for node in ast.walk(tree):
+@functools.cache
+def nodes():
+    """Imports and calls by module; one walk through all of the lab is enough."""
+    trees = {name: ast.parse(path.read_text(encoding="utf-8")) for name, path in SOURCES.items()}
+    kinds = (ast.Import, ast.ImportFrom, ast.Call)
+    return {name: [node for node in ast.walk(tree) if isinstance(node, kinds)] for name, tree in trees.items()}
+
+
+def imported(found):
+    for node in found:
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom) and node.module:
@@ -37,16 +45,16 @@ def importers(*packages):
     """The modules of the lab that import one of these, with what they import of it."""
     return {
         (name, one)
-        for name, tree in TREES.items()
-        for one in imported(tree)
+        for name, found in nodes().items()
+        for one in imported(found)
         if any(f"{one}.".startswith(f"{package}.") for package in packages)
     }
 
 
 def calls(name):
     """The modules of the lab that call something of this name, a function or a method, and the call."""
-    for module, tree in TREES.items():
-        for node in ast.walk(tree):
+    for module, found in nodes().items():
+        for node in found:
             if isinstance(node, ast.Call) and name == getattr(node.func, "attr", getattr(node.func, "id", None)):
                 yield module, node
 

@@ -27,23 +27,21 @@ def test_bias_is_minus_slope_times_distance(heads, length):
                 assert bias[head, query, key] == -slopes[head] * (query - key)
 
 
-def bucket(n, length):
+def buckets(length):
     """h + ⌊ln(n / h) / ln(S / h) · (S − h)⌋ for n ≥ h = ⌊S / 2⌋, without a logarithm: the largest j for which
-    (S / h)^j ≤ (n / h)^(S − h)."""
+    (S / h)^j ≤ (n / h)^(S − h), which no larger n has smaller."""
     half = length // 2
-    if n < half:
-        return n
-    step = 0
-    while length ** (step + 1) * half ** (length - half) <= n ** (length - half) * half ** (step + 1):
-        step += 1
-    return min(half + step, length - 1)
+    step, left, right = 0, length, half  # S^(j + 1) and h^(j + 1)
+    for n in range(half, length):
+        while left * half ** (length - half) <= n ** (length - half) * right:
+            step, left, right = step + 1, left * length, right * half
+        yield min(half + step, length - 1)
 
 
 @pytest.mark.parametrize("length", range(2, 201))
 def test_buckets_of_every_length_follow_the_formula(length):
     found = relative_buckets(length)[-1].flip(0).tolist()
-    wanted = [bucket(n, length) for n in range(length)]
-    assert found == wanted
+    assert found == [*range(length // 2), *buckets(length)]
 
 
 def test_buckets_of_sraven_with_three_features():

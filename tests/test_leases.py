@@ -176,6 +176,16 @@ def test_a_pulse_keeps_a_lease_that_lasts(tmp_path, monkeypatch):
                 time.sleep(0.005)
 
 
+def test_a_lease_counts_for_less_than_its_time(tmp_path, monkeypatch):
+    store = Store(tmp_path)
+    with store.lease(RUNS):
+        (path,) = (tmp_path / "leases").iterdir()
+        os.utime(path, (1000, 1000))
+        for age in (0.0, module.LOST - 1, module.LOST):
+            monkeypatch.setattr(time, "time", lambda age=age: 1000 + age)
+            assert len(store.leases()) == (age < module.LOST)
+
+
 @pytest.mark.parametrize("content", [b"", b"{", b"[]", b'{"process": 1}'])
 def test_a_lease_that_cannot_be_read_counts_as_none_and_is_swept(tmp_path, content):
     store, path = Store(tmp_path), tmp_path / "leases" / f"{'0' * 16}.json"

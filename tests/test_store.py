@@ -2,9 +2,11 @@
 
 import errno
 import hashlib
+import io
 import json
 import os
 import shutil
+import signal
 import sys
 import tempfile
 import time
@@ -208,6 +210,27 @@ def test_a_result_under_the_name_of_another_is_not_used(store):
         store.load(other)
     assert "another spec" in store.verify()[0]
     assert store.clean() == [f"runs/{key(other)}"]
+
+
+def test_pickled_numbers_whose_digests_fit_are_refused(store, tmp_path):
+    """Others can write them; reading them would run what is in them."""
+
+    class Program:
+        def __reduce__(self):
+            return Path.touch, (tmp_path / "run",)
+
+    packed = io.BytesIO()
+    np.savez(packed, steps=np.array([Program()], dtype=object))
+    folder = store.path(RUN)
+    done = json.loads((folder / "done.json").read_bytes())
+    done["files"]["history.npz"] = hashlib.sha256(packed.getvalue()).hexdigest()
+    del done["digest"]
+    (folder / "history.npz").write_bytes(packed.getvalue())
+    (folder / "done.json").write_text(json.dumps(done))
+    assert store.verify() == [], "the files are as `done.json` says"
+    with pytest.raises(DamagedError, match="it cannot be read"):
+        store.load(RUN)
+    assert not (tmp_path / "run").exists()
 
 
 def test_results_from_before_notes_had_a_digest_are_still_read(store):
@@ -559,6 +582,27 @@ def test_a_state_is_known_by_its_beginning_whatever_is_damaged_in_it(store):
     assert not checkpoints.is_state(path.with_name("0" * 64))
 
 
+@pytest.mark.parametrize(
+    "files, ours",
+    [
+        ({"weights.safetensors": b"1"}, True),  # somebody was about to remove it
+        ({"spec.json": b'{"type": "RunSpec"}'}, True),
+        ({"done.json": b'{"files": {"spec.json": "0"}}'}, True),
+        ({"spec.json": b'{"a": 1}', "weights.safetensors": b"1"}, False),
+        ({"done.json": b"{}"}, False),
+        ({"done.json": b"[1]", "spec.json": b"[1]"}, False),
+        ({"notes.txt": b"1"}, False),
+    ],
+)
+def test_a_folder_with_a_result_s_name_is_one_where_its_files_say_so(store, files, ours):
+    folder = store.path(FLEET[1])
+    folder.mkdir()
+    for name, data in files.items():
+        (folder / name).write_bytes(data)
+    assert (store.foreign() == []) == ours == (len(store.verify()) == 1)
+    assert (store.clean() == [f"runs/{folder.name}"]) == ours == (not folder.exists())
+
+
 def test_a_folder_that_cannot_be_written_is_named(store, monkeypatch):
     assert store.problem() is None
 
@@ -595,6 +639,21 @@ def test_force_forgets_once_and_goes_on_where_it_was_interrupted(store):
     assert store.force(FLEET) is False and not store.has(FLEET[1])
     store.end_force(FLEET)
     assert not marker.exists() and store.force(FLEET) is False
+
+
+def test_a_force_that_was_killed_does_not_go_on_with_results_of_before(store, monkeypatch):
+    """All are back after one `force`; the next one is killed in the middle of forgetting."""
+    store.save(FLEET[1], HISTORY, WEIGHTS, NOTES)
+    assert store.force(FLEET) is False
+    for spec in FLEET:
+        store.save(spec, HISTORY, WEIGHTS, NOTES)
+    with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
+        patch.setattr(
+            store, "forget", lambda specs: Store.forget(store, FLEET[:1]) or signal.raise_signal(signal.SIGINT)
+        )
+        store.force(FLEET)
+    assert not store.has(FLEET[0]) and store.has(FLEET[1])
+    assert store.force(FLEET) is False and not store.has(FLEET[1])
 
 
 def test_a_course_is_kept_by_its_run(store):

@@ -354,6 +354,53 @@ print(subprocess.run([sys.executable, "-c", code], capture_output=True, text=Tru
     assert ended.code == 0 and ended.out.split() == ["[]"], ended.err
 
 
+@pytest.mark.skipif(native.why_not() is not None, reason="there is no compiler")
+def test_compiled_code_is_given_plain_numbers_of_the_cpu_alone(monkeypatch):
+    """Its pointers mean nothing to tracers, transforms, other devices and other types."""
+    monkeypatch.setenv("LAB_KERNEL", "native")
+    x, said = draw(3), []
+    for tensors in ((x,), (x.double(),), (x, draw(2, 9)), (torch.nn.Parameter(x), x)):
+        assert op.is_for_native(tensors)
+    for tensors in ((x.half(),), (x, x.double()), (x[:0],), (x, x[:0]), (x.to("meta"),), (x.as_subclass(Other), x)):
+        assert not op.is_for_native(tensors)
+
+    def note(tensor):
+        said.append(op.is_for_native((x,)) or op.is_for_native((tensor,)))
+        return tensor.sum()
+
+    class Noted(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, tensor):
+            return tensor.clone()
+
+        @staticmethod
+        def backward(ctx, grad):
+            said.append(op.is_for_native((grad,)))
+            return grad
+
+    torch.vmap(note)(x)
+    torch.func.grad(note)(x)
+    with forward_ad.dual_level():
+        note(x)
+    with Watching():
+        note(x)
+    leaf = draw(3).requires_grad_()
+    torch.autograd.grad(Noted.apply(leaf), leaf, torch.eye(3), is_grads_batched=True)
+    assert said == [False] * 5
+    monkeypatch.setenv("LAB_KERNEL", "torch")
+    assert not op.is_for_native((x,))
+
+
+@pytest.mark.filterwarnings("ignore:.*torch.jit.script:DeprecationWarning")  # by torch itself
+def test_forward_mode_goes_through_vmap():
+    phi, x = Spline.from_function(torch.sin, LOW, HIGH, 9).double(), off_knots(3, 4)
+    with forward_ad.dual_level():
+        y, slope = forward_ad.unpack_dual(torch.vmap(phi)(forward_ad.make_dual(x.detach(), torch.ones_like(x))))
+    (wanted,) = torch.autograd.grad(phi(x).sum(), x)
+    torch.testing.assert_close(y, phi(x))
+    torch.testing.assert_close(slope, wanted)
+
+
 @pytest.mark.filterwarnings("ignore:.*torch.jit.script:DeprecationWarning")  # by torch itself
 @pytest.mark.parametrize("make", [lambda phi: phi, lambda phi: phi.polynomial(3)], ids=["spline", "polynomial"])
 @pytest.mark.parametrize("learnable", [False, True], ids=["fixed", "learnable"])

@@ -2,24 +2,32 @@
 
 import ast
 import functools
+import importlib
 import io
+import os
 import re
+import socket
 import sys
 import tarfile
 import tomllib
+from collections import Counter
 from importlib.metadata import PackageNotFoundError, distribution
 from pathlib import Path
 
+import numpy as np
 import pytest
 import torch
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
+from torch import nn
 
-from lab import Spline
+import lab
+from lab import Spline, probes
 from lab.data import datasets
 from lab.data.dataset import Archive
 from lab.nonlinearity import native, op
 from tests import fuzz
+from tests.training.own import signs
 
 ROOT = Path(__file__).parents[1]
 SOURCES = {path.relative_to(ROOT / "lab").as_posix(): path for path in sorted((ROOT / "lab").rglob("*.py"))}
@@ -148,6 +156,82 @@ def test_an_archive_is_read_and_not_installed(tmp_path):
 
     assert fuzz.attempt(read, file.getvalue(), tmp_path) == "read"
     assert not (tmp_path / "run").exists()
+
+
+MINE = """
+import torch
+from torch import nn
+from tests.test_security import called
+called("file")
+
+class Model(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.inner, self.act, self.out = nn.Linear(6, 4), nn.GELU(), nn.Linear(4, 2)
+
+    def forward(self, x):
+        called("forward")
+        return self.out(self.act(self.inner(x)))
+
+def make(seed):
+    called("make")
+    torch.manual_seed(seed)
+    return Model()
+
+def phi(x):
+    called("phi")
+    return torch.relu(x)
+
+def loss(model):
+    called("loss")
+    return model(torch.ones(3, 6)).square().mean()
+
+def of_points(points):
+    called("of_points")
+    return points.sum(1)
+"""
+CALLED = Counter()  # by what was called, and in which process
+
+
+def called(name):
+    CALLED[name, os.getpid()] += 1
+
+
+def test_your_own_models_are_called_and_nothing_else_is_done_for_them(tmp_path, monkeypatch):
+    """In this process, as the objects that they are: their file is not run again, nothing is compiled or unpickled,
+    started, sent, or written outside the lab's folders."""
+    (tmp_path / "mine.py").write_text(MINE)
+    monkeypatch.syspath_prepend(tmp_path)
+    mine = importlib.import_module("mine")
+    monkeypatch.delitem(sys.modules, "mine")  # whoever imports it by its name runs it again
+    monkeypatch.setattr(socket, "gethostname", lambda: "here")  # it stands in a lease
+    ends = np.random.default_rng(0).normal(size=(3, 6)).astype(np.float32)
+    short = {"steps": 2, "batch": 32, "progress": False}
+    measures = {"loss": mine.loss}
+    uses = {
+        "search": (lambda: lab.search(signs(), model=mine.make, replace=nn.GELU, models=1, **short), "make forward"),
+        "compare": (
+            lambda: lab.compare(signs(), mine.make, nn.GELU, {"GELU": None, "mine": mine.phi}, seeds=1, **short),
+            "make forward phi",
+        ),
+        "slice_1d": (lambda: probes.slice_1d(mine.of_points, *ends[:2]), "of_points"),
+        "slice_2d": (lambda: probes.slice_2d(mine.Model(), ends, grid=3), "forward"),
+        "total_variation": (lambda: probes.total_variation(mine.of_points, ends, paths=3), "of_points"),
+        "fourier_complexity": (lambda: probes.fourier_complexity(mine.of_points, ends, paths=3), "of_points"),
+        "landscape": (lambda: probes.landscape(mine.Model(), measures, "random", grid=3), "loss forward"),
+        "spectrum": (lambda: probes.spectrum(mine.Model(), measures, count=1, steps=3, probes=1), "loss forward"),
+        "connectivity": (
+            lambda: probes.connectivity(mine.Model(), mine.Model(), measures, points=3, match=False),
+            "loss forward",
+        ),
+        "cost": (lambda: probes.cost({"mine": mine.phi}, elements=64, repeats=1), "phi"),
+    }
+    for first in (True, False):  # what the lab itself imports and compiles comes the first time
+        for name, (use, words) in uses.items():
+            CALLED.clear()
+            done = fuzz.attempt(lambda data, folder, use=use: use() and None, b"0" * 200_000, tmp_path, first)
+            assert done == "read", name
+            assert set(CALLED) == {(word, os.getpid()) for word in words.split()}, name
 
 
 def test_nothing_is_compiled_where_torch_is_asked_for(tmp_path, monkeypatch):

@@ -6,7 +6,6 @@ import io
 import json
 import os
 import shutil
-import signal
 import sys
 import tempfile
 import time
@@ -616,6 +615,16 @@ def test_a_folder_that_cannot_be_written_is_named(store, monkeypatch):
     )
 
 
+def test_what_stands_in_a_folder_s_place_is_named(store):
+    place = store.folder / "courses"
+    place.write_text("mine")
+    assert store.problem() == f"{place} is no folder: move it away, or name another store with LAB_STORE"
+    assert store.foreign() == ["courses: not a folder"] and place.read_text() == "mine"
+    place.unlink()
+    place.symlink_to(store.folder / "nowhere")
+    assert str(place) in store.problem() and store.foreign() == ["courses: not a folder"]
+
+
 def test_a_result_in_place_of_a_damaged_one_is_whole(store):
     for name in FILES[:3]:
         (store.path(RUN) / name).write_bytes(b"damaged")
@@ -647,10 +656,13 @@ def test_a_force_that_was_killed_does_not_go_on_with_results_of_before(store, mo
     assert store.force(FLEET) is False
     for spec in FLEET:
         store.save(spec, HISTORY, WEIGHTS, NOTES)
+
+    def forget(specs):
+        Store.forget(store, FLEET[:1])
+        raise KeyboardInterrupt
+
     with monkeypatch.context() as patch, pytest.raises(KeyboardInterrupt):
-        patch.setattr(
-            store, "forget", lambda specs: Store.forget(store, FLEET[:1]) or signal.raise_signal(signal.SIGINT)
-        )
+        patch.setattr(store, "forget", forget)
         store.force(FLEET)
     assert not store.has(FLEET[0]) and store.has(FLEET[1])
     assert store.force(FLEET) is False and not store.has(FLEET[1])

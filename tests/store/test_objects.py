@@ -5,6 +5,7 @@ import random
 import time
 from datetime import UTC, datetime
 from itertools import count
+from threading import Event
 
 import pytest
 import torch
@@ -131,6 +132,24 @@ def test_a_lease_is_renewed_until_it_ends(store, monkeypatch):
     assert names(store) == []
     with pytest.raises(LabError), store.lease([RUN]):
         raise LabError("no")
+    assert names(store) == []
+
+
+def test_no_sign_of_life_comes_after_the_end(store, monkeypatch):
+    """One that was under way would bring the lease back for as long as it counts."""
+    begun, real = Event(), objects.put
+
+    def put(path, data):
+        if names(store):
+            begun.set()
+            time.sleep(0.1)
+        real(path, data)
+
+    monkeypatch.setattr(leases, "BUCKET_PULSE", 0.001)
+    monkeypatch.setattr(objects, "put", put)
+    with store.lease([RUN]):
+        assert begun.wait(30)
+    time.sleep(0.2)
     assert names(store) == []
 
 

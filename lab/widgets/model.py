@@ -341,10 +341,13 @@ class ConnectivityExplorer(PictureExplorer):
     def __init__(self, result: Connectivity):
         super().__init__()
         self._result = result
-        options = [(f"{share:.3g}", share) for share in result.along.tolist()]
-        middle = options[len(options) // 2][1]
-        self.along = widgets.SelectionSlider(description=ALONG, options=options, value=middle, style=LABEL)
+        options = [(f"{share:.6g}", share) for share in result.along.tolist()]
+        self.along = widgets.SelectionSlider(description=ALONG, options=options, style=LABEL, index=len(options) // 2)
         self.begin(self.along)
+
+    def settings(self) -> list[tuple[str, str]]:
+        """None: a page has the slider."""
+        return []
 
     def frames(self) -> Frames:
         """Every point of the path, or as many as a page can hold."""
@@ -366,13 +369,12 @@ class ConnectivityExplorer(PictureExplorer):
 
     def _words(self, number: int) -> str:
         result, many = self._result, len(self._result.barriers)
-        lines = [f"{result.along[number]:.3g} of the way from a to b" + f", mean over {many} pairs" * (many > 1)]
+        lines = [f"{result.along[number]:.6g} of the way from a to b" + f", mean over {many} pairs" * (many > 1)]
         both = {"as they are": (result.values, result.barrier), "matched": (result.matched, result.matched_barrier)}
         for name, (values, barrier) in both.items():
             if values is not None and barrier is not None:
                 said = ", ".join(f"{measure} {each[:, number].mean():.4g}" for measure, each in values.items())
-                low, high = barrier.interval(LEVEL)
-                spread = f" [{low:.3g}, {high:.3g}]" if many > 1 else ""
+                spread = " [{:.3g}, {:.3g}]".format(*barrier.interval(LEVEL)) if many > 1 else ""
                 lines.append(f"units {name}: {said}; barrier of the {result.loss} {barrier.effect:.3g}{spread}")
         return html.escape(true_minus("\n".join([*lines, *result.notes])))
 

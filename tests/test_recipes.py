@@ -103,7 +103,14 @@ SHIPPED = {
             SCORE,
         ),
     ],
-    "simplicity/3.5_grokking.ipynb": [("simplicity/fig10", "results", "task == 'a+b mod 27'", "result", 0)],
+    "simplicity/3.1_image_classification.ipynb": [
+        (f"simplicity/fig{figure}", number, ZERO, column, ROUNDED)
+        for figure in (3, 16)
+        for number, column in {"turns": "turns", "relu": "relu"}.items()
+    ],
+    "simplicity/3.5_grokking.ipynb": [
+        (f"simplicity/fig{figure}", "results", "task == 'a+b mod 27'", "result", 0) for figure in (10, 27)
+    ],
     "transformers/4.1_language_datasets.ipynb": [
         (
             "transformers/fig15",
@@ -120,6 +127,13 @@ SHIPPED = {
             ROUNDED,
         ),
         ("transformers/table3", "bits['learned MLP']", f"{SHAKESPEARE} and method == 'learned MLP'", "bits", ROUNDED),
+        (
+            "transformers/fig7",
+            "accuracy['learned MLP']",
+            f"{SHAKESPEARE} and method == 'learned MLP' and layers == 2 and width == 64",
+            "accuracy",
+            ROUNDED,
+        ),
     ],
     "transformers/4.2_compatibility.ipynb": [
         ("transformers/fig9", "perplexity[0]", f"{SHAKESPEARE} and architecture == 'baseline'", "perplexity", ROUNDED),
@@ -171,6 +185,9 @@ TRAINED = {
         ),
         ("hypernetwork/fig4a", "run", "solved['test']", "", "accuracy_test"),
     ],
+    "simplicity/2_methods.ipynb": [
+        (f"simplicity/{name}", "relu", "kept", "", "accuracy") for name in ("table1", "table3")
+    ],
     "simplicity/3.1_image_classification.ipynb": [
         ("simplicity/fig2", "run", "accuracy['test']", "", "accuracy"),
         ("simplicity/fig17", "run", "accuracy['val']", "", "accuracy_val"),
@@ -183,6 +200,7 @@ TRAINED = {
     "simplicity/3.3_tabular.ipynb": [
         ("simplicity/fig5", "run", "accuracy", "", "accuracy"),
         ("simplicity/fig20", "run", "accuracy", "", "accuracy"),
+        *((f"simplicity/fig{number}", "run", "accuracy", "", "accuracy") for number in (8, 21)),
         *((f"simplicity/fig{number}", "run", "variation.value", "", "tv") for number in (6, 22, 23)),
         ("simplicity/fig7", "network", "plane.values['complexity']", "part == 'complexity'", "value"),
         ("simplicity/fig7", "network", "around.values['complexity'].mean()", "part == 'ambient'", "value"),
@@ -196,6 +214,14 @@ TRAINED = {
         ("simplicity/fig11", "relu", "relu.accuracy_on('test')", "", "accuracy"),
         ("simplicity/fig12", "relu", "relu.accuracy_on('test')", "", "accuracy"),
         ("simplicity/fig28", "relu", "relu.accuracy_on('train')", "", "accuracy_train"),
+        ("simplicity/sizes", "half", "half.accuracy_on('test')", "", "accuracy"),
+        ("simplicity/fig13", "relu", "relu.first_step(0.95)", "", "step"),
+    ],
+    "simplicity/4_transfer.ipynb": [
+        ("simplicity/fig14", "relu", "reached['ReLU']['step']", "", "step"),
+        ("simplicity/fig14", "pair['of addition']", "reached['of addition']['accuracy']", "", "accuracy"),
+        ("simplicity/fig13", "narrow", "narrow.first_step(0.95)", "", "step"),
+        ("simplicity/fig13", "learned", "learned.accuracy[-1]", "", "accuracy"),
     ],
     "simplicity/F_complexity.ipynb": [
         ("simplicity/fig30", "steep", "walks.paths[:6]", "along == 0", "tv"),
@@ -242,6 +268,53 @@ STATED = {
         ),
     ],
     "hypernetwork/5_language_modeling.ipynb": [("crossing/hyla_phi", "[over_relu]", f"fuzzy logic {HALF} (")],
+    "simplicity/2_methods.ipynb": [
+        (
+            "simplicity/table1",
+            "(kinds['ReLU'], kinds['learned'], best, each.min(), each.max())",
+            "ReLU {:.1f} (paper 53.1); learned, average over restarts {:.1f} (paper 56.6); learned, best restart {:.1f}"
+            " (paper 57.2); restarts from {:.1f} to {:.1f}.",
+        ),
+        (
+            "simplicity/fig15",
+            "(alike.mean(), alike.min(), alike.max(), len(alike))",
+            "{:.2f} on average ({:.2f} to {:.2f}) in the {} restarts",
+        ),
+        (
+            "simplicity/table2",
+            "between[['nearest', 'linear', 'cubic']]",
+            "nearest neighbor {:.1f} (paper 55.1); learned, linear {:.1f} (paper 57.2); learned, cubic spline {:.1f}",
+        ),
+        (
+            "simplicity/table3",
+            "objectives['mean'][['ReLU', 'train', 'val']]",
+            "ReLU {:.1f} (paper 53.1); learned, training data {:.1f} (paper 56.7); learned, validation data {:.1f}",
+        ),
+    ],
+    "simplicity/3.3_tabular.ipynb": [
+        (
+            "simplicity/fig8",
+            "(gain.mean(), (gain > 0).sum(), len(gain))",
+            "covertype_sample {:+.1f}; better in {} of {} settings",
+        ),
+    ],
+    "simplicity/3.5_grokking.ipynb": [
+        ("crossing/grokking", "(steps.index[0], steps.iloc[0])", "ReLU: {} with softmax {:.0f} steps"),
+    ],
+    "simplicity/4_transfer.ipynb": [
+        (
+            "simplicity/fig14",
+            "[*score.mean()[['ReLU']], score.drop(columns=['ReLU', 'all operations']).mean().mean(),"
+            " *score.mean()[['all operations']]]",
+            "{:.1f} with ReLU (paper 19.9), {:.1f} with functions of one operation (paper 54.0), {:.1f} with",
+        ),
+        (
+            "simplicity/table4",
+            "over_relu.mean(axis=1)[['mnist', 'fashion_mnist']]",
+            "MNIST {:+.1f} points (paper +0.6), learned on Fashion-MNIST {:+.1f} points",
+        ),
+        ("simplicity/fig19", "[together.corr().iloc[0, 1]]", "models with learned functions: {:.2f} ["),
+    ],
     "transformers/3.1_individual_tasks.ipynb": [
         (
             "transformers/rates",

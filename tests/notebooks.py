@@ -74,7 +74,7 @@ def set_parameters(notebook, **values):
 def execute(name, longest):
     """Run all cells at smoke scale, in this process, which ends where one fails or its processor needs too long.
 
-    longest: seconds of processor. What a page would be sent is made, and has to be JSON.
+    longest: seconds of processor. What a page would be sent is made, has to be JSON, and is what is returned.
     """
     import comm
     from comm.base_comm import BaseComm
@@ -83,8 +83,10 @@ def execute(name, longest):
     from IPython.core.interactiveshell import InteractiveShell
     from jupyter_client.jsonutil import json_default
 
+    sent = []
+
     def send(*data):
-        json.dumps(data, default=json_default)
+        sent.append(json.dumps(data, default=json_default))
 
     class Comm(BaseComm):
         def publish_msg(self, msg_type, data=None, metadata=None, buffers=None, **keys):
@@ -115,3 +117,4 @@ def execute(name, longest):
             sys.exit(f"This cell draws a plot that has no SVG:\n{cell.source}")
     if (seconds := time.process_time() - start) > longest:
         sys.exit(f"{name} needs {seconds:.0f} s of processor")
+    return sent

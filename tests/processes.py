@@ -84,14 +84,12 @@ class Child:
 
 
 class Nursery:
-    """The process that forks the others."""
+    """The process that forks the others, with what it finds in its environment when it imports the lab."""
 
-    def __init__(self, folder: Path):
+    def __init__(self, folder: Path, **environment: str):
         self._folder, self._count = folder, 0
-        pipe = subprocess.PIPE
-        self._process = subprocess.Popen(
-            [sys.executable, "-m", "tests.processes"], cwd=ROOT, stdin=pipe, stdout=pipe, text=True
-        )
+        shared = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True, "env": os.environ | environment}
+        self._process = subprocess.Popen([sys.executable, "-m", "tests.processes"], cwd=ROOT, **shared)
 
     def start(self, code: str, **environment: object) -> Child:
         """Begin to run Python code in a new process."""

@@ -6,6 +6,7 @@ import re
 import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pandas as pd
@@ -525,6 +526,7 @@ def test_the_command_is_killed_and_goes_on(tmp_path):
     with subprocess.Popen([*command, "killed"], **shared) as process:
         while not list((tmp_path / "store" / "runs").glob("[!.]*")):
             assert process.poll() is None, process.communicate()
+            time.sleep(0.01)
         process.kill()
     assert process.returncode == -signal.SIGKILL
     ended = subprocess.run([*command, "again"], **shared)

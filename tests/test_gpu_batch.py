@@ -6,7 +6,9 @@ import subprocess
 import sys
 import tarfile
 
-from tests.processes import ROOT
+import pytest
+
+from tests.processes import ROOT, Nursery
 
 MEASURED = """
 import json, gpu_batch, gpu_measures
@@ -44,39 +46,52 @@ if __name__ == "__main__":
 """
 
 
-def printed(*words: str) -> str:
-    """Output of a fresh Python: the interpreter has to be asked for before triton is imported."""
-    environment = {**os.environ, "TRITON_INTERPRET": "1", "PYTHONPATH": f"{ROOT / 'benchmarks'}:{ROOT}"}
-    done = subprocess.run([sys.executable, *words], capture_output=True, text=True, env=environment)
-    assert done.returncode == 0, done.stderr
-    return done.stdout
+# the interpreter has to be asked for before triton is imported
+INTERPRETED = {"TRITON_INTERPRET": "1", "PYTHONPATH": f"{ROOT / 'benchmarks'}:{ROOT}"}
 
 
-def test_measures_run_and_agree_with_the_formula():
+@pytest.fixture(scope="module")
+def printed(tmp_path_factory):
+    """Run code with arguments in a process of its own: its output."""
+    nursery = Nursery(tmp_path_factory.mktemp("interpreted"), **INTERPRETED)
+
+    def run(code: str, *words: str) -> str:
+        ended = nursery.run(f"import sys\nsys.argv = {['-c', *words]!r}\n{code}", **(os.environ | INTERPRETED))
+        assert ended.code == 0, ended.err
+        return ended.out
+
+    yield run
+    nursery.close()
+
+
+def test_measures_run_and_agree_with_the_formula(printed):
     """`kernel` raises where the GPU's kernel is further from the formula than rounding."""
-    made = json.loads(printed("-c", MEASURED))
+    made = json.loads(printed(MEASURED))
     assert made["agreement"]["accuracy_val"] == 0, "here both are the CPU"
     assert len(made["kernel"]) == 12 and made["fleet_8"]["ratio"] > 0
 
 
-def test_figures_are_made_as_long_as_there_is_time_and_once(store_folder, tmp_path):
+def test_figures_are_made_as_long_as_there_is_time_and_once(printed, store_folder, tmp_path):
     out = tmp_path / "out"
-    assert printed("-c", FIGURES, "0", str(out)) == "time is up; call again to go on\n"
-    made = printed("-c", FIGURES, "9", str(out))
+    assert printed(FIGURES, "0", str(out)) == "time is up; call again to go on\n"
+    made = printed(FIGURES, "9", str(out))
     assert made.startswith("transformers/fig6: ") and "rows" in made, made
     facts = json.loads((out / "transformers/fig6/smoke/provenance.json").read_text())
     assert facts["scale"] == "smoke" and (out / "transformers/fig6/smoke/table.csv").is_file()
-    assert printed("-c", FIGURES, "9", str(out)) == "", "nothing is left"
+    assert printed(FIGURES, "9", str(out)) == "", "nothing is left"
     elsewhere = tmp_path / "elsewhere"
     (tmp_path / "out.tar.gz").rename(tmp_path / "elsewhere.tar.gz")
-    assert printed("-c", FIGURES, "9", str(elsewhere)) == "", "the archive says what was done on another machine"
+    assert printed(FIGURES, "9", str(elsewhere)) == "", "the archive says what was done on another machine"
     with tarfile.open(tmp_path / "elsewhere.tar.gz") as file:
         assert "./transformers/fig6/smoke/table.csv" in file.getnames()
 
 
 def test_a_part_that_fails_hangs_or_ends_its_process_costs_no_other(tmp_path):
     (script := tmp_path / "parts.py").write_text(PARTS)
-    lines = printed(str(script), str(tmp_path / "out")).splitlines()
+    command, environment = [sys.executable, script, tmp_path / "out"], os.environ | INTERPRETED
+    done = subprocess.run(command, capture_output=True, text=True, env=environment)
+    assert done.returncode == 0, done.stderr
+    lines = done.stdout.splitlines()
     assert [line.split(":")[0] for line in lines] == ["one", "absent", "same", "endless", "gone", "well"]
     assert lines[0].split()[-1] == lines[2].split()[-1], "an error of the lab's own leaves the process as it is"
     assert "no such data" in lines[1] and "not done in its time" in lines[3] and lines[5].endswith("; is here")
@@ -97,6 +112,6 @@ for knots in (361, 1000):
 """
 
 
-def test_rounding_alone_is_no_error_of_the_kernel():
+def test_rounding_alone_is_no_error_of_the_kernel(printed):
     """The place among many knots is a large number in float32; thousands of inputs find its worst."""
-    assert all(0.01 < float(share) < 1 for share in printed("-c", ROUNDING).split())
+    assert all(0.01 < float(share) < 1 for share in printed(ROUNDING).split())

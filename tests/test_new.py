@@ -4,15 +4,12 @@ import json
 import subprocess
 import sys
 
-import nbformat
 import pytest
-from nbclient import NotebookClient
 
 import lab
 from lab.catalogue import registry
 from lab.cli import main
 from lab.errors import LabError
-from tests.notebooks import set_parameters
 from tests.processes import ROOT
 
 
@@ -49,13 +46,15 @@ def test_a_figure_is_listed_trained_drawn_and_judged(papers, store_folder, capsy
     assert list(lab.entry("mine/fig1", "smoke").runs(width=16)) == ["ReLU", "TanH"]
 
 
-def test_its_test_and_its_notebook_run(papers, store_folder):
-    done = subprocess.run([sys.executable, "-m", "pytest", "-q", papers], cwd=ROOT, capture_output=True, text=True)
-    assert "2 passed" in done.stdout, done.stdout[-2000:]
-    notebook = nbformat.read(papers / "mine" / "fig1.ipynb", as_version=4)
-    NotebookClient(set_parameters(notebook, scale="smoke"), timeout=300).execute()
-    outputs = [output for cell in notebook.cells if cell.cell_type == "code" for output in cell.outputs]
-    assert any("Complexity" in str(output.get("data", "")) for output in outputs)
+def test_its_test_and_its_notebook_run(papers, store_folder, nursery):
+    own = {"LAB_PAPERS": papers, "LAB_STORE": store_folder}
+    code = f"import os, pytest\nos.chdir({str(ROOT)!r})\nraise SystemExit(pytest.main(['-q', {str(papers)!r}]))"
+    done = nursery.run(code, **own)
+    assert done.code == 0 and "2 passed" in done.out, done.out[-2000:]
+    notebook = str(papers / "mine" / "fig1.ipynb")
+    code = f"from tests import notebooks\nprint(*notebooks.execute({notebook!r}, 60))"
+    done = nursery.run(code, **own)
+    assert done.code == 0 and "Complexity" in done.out, done.err
 
 
 def test_the_linters_of_the_lab_find_nothing_in_it(papers):

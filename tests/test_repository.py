@@ -1,6 +1,7 @@
 """Laws of the repository: what is committed, what is pinned, how long modules are, what an import loads."""
 
 import ast
+import functools
 import importlib
 import json
 import re
@@ -43,6 +44,7 @@ NO_NOUNS = {
 IMPORTED_WHERE_USED = {"umap", "sklearn", "numba", "dask"}  # each costs a notebook's first second
 
 
+@functools.cache
 def committed(pattern="*"):
     """The files under version control (and the new ones git would not ignore), as paths."""
     # safe.directory: a container's checkout often belongs to another user than the one who runs the tests

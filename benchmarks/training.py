@@ -2,6 +2,7 @@
 
     python benchmarks/training.py                                # prints; some 8 minutes on an idle machine
     python benchmarks/training.py --families perceptrons         # one of them
+    python benchmarks/training.py --searches                     # instead, searches for a function by episodes
     python benchmarks/training.py --write benchmarks/README.md   # and puts the table into its place there
 
 Ours is what the engine does: a fleet, with its batches made on the way, its optimizer and its book-keeping; evaluation
@@ -13,11 +14,14 @@ by round, with a large float32 product that gives the machine's rate. Shown are 
 second, the share of that rate which the matrix products of a step amount to, and how often as fast as the others ours
 is; seconds are those of the processor, of one thread, so that other work on the machine counts little. Then ours alone,
 by the clock, in one process and in two at the same time.
+
+Of a search, an episode half-way is timed, and its inner steps alone, with one call of C a step, then by torch.
 """
 
 from __future__ import annotations
 
 import argparse
+import os
 import statistics
 import subprocess
 import sys
@@ -25,6 +29,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import date
+from typing import cast
 
 import torch
 from fleet import Numbers
@@ -35,14 +40,19 @@ from torch.utils.flop_counter import FlopCounterMode
 
 from lab import kinds
 from lab.papers.hypernetwork.settings import sraven
+from lab.papers.simplicity.settings import of_table
 from lab.papers.transformers.settings import setting
-from lab.spec import AdamTrapezoid, ConstantRate, ModelSpec, Perceptron, RunSpec, replace
+from lab.spec import AdamTrapezoid, ConstantRate, EpisodeSpec, ModelSpec, Perceptron, RunSpec, replace
 from lab.tasks import Text
+from lab.tasks.named import table_named
+from lab.tasks.table import TableTask
 from lab.training.descent_fleet import fleet_of
+from lab.training.episodes import Episodes
 from lab.training.fleet import Compiled, Fleet, note_of, train
 
 ROUNDS, SECONDS = 7, 1.0  # rounds, and how long each contestant trains in one, roughly
 EVERY = 50  # steps between two evaluations of a language model, as figures have it
+SEARCHES = ("a+b mod 27", "fashion_mnist_sample as numbers", "bank-marketing")  # at laptop scale
 BATCHES, LONG, SIZE = 4, 10**7, 1024
 APART = 2e-4  # of outputs, relative to the largest: rounding of float32
 
@@ -268,6 +278,37 @@ def table(rows: dict[str, dict[str, float]], known: dict[str, Family]) -> str:
     return "\n".join(lines)
 
 
+def searches(rounds: int) -> str:
+    """Of searches by episodes, as Markdown."""
+    lines = [f"{machine()}; one thread. {date.today():%-d %B %Y}, torch {torch.__version__}.", ""]
+    names = ["search", "restarts × rows", "inner steps", "ms a step", "× plain steps", "ms an episode", "× plain steps"]
+    lines += heading(names)
+    for name in SEARCHES:
+        spec, ways = cast(EpisodeSpec, of_table(cast(TableTask, table_named(name))).search()), ("kernel", "plain")
+        half, took = spec.episodes // 2, {way: list[tuple[float, float]]() for way in ways}
+        for turn in range(rounds + 1):
+            for way in ways:
+                os.environ["LAB_STEPS"] = way
+                search = Episodes(spec)
+                took[way].append(episode(search, half if turn else 0))
+        (step, all_of_it), plain = (
+            [statistics.median(one) for one in zip(*took[way][1:], strict=True)] for way in ways
+        )
+        steps, rows = spec.inner_steps(half), search.inner_tasks[0].draw(half)[0](0).inputs.shape[1]
+        shown = f"{1e3 * step / steps:.2f} | {plain[0] / step:.2f} | {1e3 * all_of_it:.0f} | {plain[1] / all_of_it:.2f}"
+        lines.append(f"| {name} | {len(spec.restarts)} × {rows} | {steps} | {shown} |")
+    return "\n".join(lines)
+
+
+def episode(search: Episodes, number: int) -> tuple[float, float]:
+    """Seconds of its inner steps, and of all of it."""
+    inner, start = search.inner_tasks[0], time.process_time()
+    inner.train(inner.draw(number)[0], search.spec.inner_steps(number), 0)
+    middle = time.process_time()
+    search.run_episode(number)
+    return middle - start, time.process_time() - middle
+
+
 def main() -> None:
     """Measure, print, write."""
     parser = table_parser(__doc__)
@@ -278,12 +319,15 @@ def main() -> None:
         "--without-compile", action="store_true", help="leave torch.compile out: it compiles for a minute"
     )
     parser.add_argument("--without-processes", action="store_true", help="leave two processes out")
+    parser.add_argument("--searches", action="store_true", help="measure searches by episodes instead")
     parser.add_argument("--alone", nargs=3, metavar=("NAME", "BEGIN", "SECONDS"), help=argparse.SUPPRESS)
     given = parser.parse_args()
     torch.set_num_threads(1)
     if given.alone:
         name, begin, seconds = given.alone
         return alone(name, float(begin), float(seconds))
+    if given.searches:
+        return publish(searches(given.rounds), given.write, "training", " --searches")
     known = families()
     rows = {}
     for name in given.families or known:

@@ -15,17 +15,20 @@ PACKAGES = ("torch", "numpy", "pandas", "plotly")
 # 1: until commit 7b39408a. 2: Adam's fused kernel, averages of weights without copies. On CUDA alone, where no shipped
 # function was searched for, knot gradients have been float32 sums since commit f798200e (before, products in TF32).
 # 3: of perceptrons alone (`Perceptron.arithmetic`): a step on tables is one call (`lab.training.perceptron`).
+# 4: of their searches by episodes (`EpisodeSpec.arithmetic`): so are the inner steps.
 ARITHMETIC = 2
 
 
 def arithmetic(spec: object) -> str:
     """The revision of the arithmetic by which a spec of this kind trains today, as notes have it.
 
-    >>> from lab.spec import ModelSpec, Perceptron, RunSpec
-    >>> [arithmetic(RunSpec("addmod", model, None, 0)) for model in (ModelSpec(), Perceptron())]
-    ['2', '3']
+    >>> from lab.spec import EpisodeSpec, ModelSpec, Perceptron, RunSpec
+    >>> runs = [RunSpec("addmod", model, None, 0) for model in (ModelSpec(), Perceptron())]
+    >>> [arithmetic(spec) for spec in (*runs, EpisodeSpec("addmod", Perceptron(), None, None))]
+    ['2', '3', '4']
     """
-    return str(getattr(getattr(spec, "model", None), "arithmetic", ARITHMETIC))
+    of_model = getattr(getattr(spec, "model", None), "arithmetic", ARITHMETIC)
+    return str(getattr(spec, "arithmetic", of_model))
 
 
 def versions() -> dict[str, str]:

@@ -22,9 +22,10 @@ from lab.store import Store
 from lab.training import episodes, two_loss
 from lab.training.descent_fleet import fleet_of
 from lab.training.finetuning import TASKS, Tuner
-from lab.training.fleet import Fleet, chosen_steps, note_of, restored, train
+from lab.training.fleet import Fleet, note_of, restored, train
 from lab.training.inner_task import learns
 from lab.training.modules.fleet import ModulesSearched
+from lab.training.perceptron import ONE_CALL, chosen_steps
 
 CPU_FLEET_TOKENS = 4_000  # see fleet_size
 # memory a fleet needs for each token × layer × channel of a step: activations kept for the backward pass
@@ -160,6 +161,8 @@ def train_episodes(job: Job, store: Store, report: Report) -> None:
     for restart, parts in enumerate(learned):
         weights |= {f"{name}@{restart}": torch.tensor(part.values) for name, part in parts.items()}
     history = state.arrays() | {"died": state.died, "stopped": state.stopped, "results": np.array(results)}
+    by_kernel = any(inner.by_kernel for inner in state.inner_tasks)
+    notes["kernel"] += ONE_CALL if by_kernel else ""
     notes |= remarks[winner] | {"winner": winner, "seconds": notes["seconds"] + time.perf_counter() - start}
     store.save(spec, history, weights, notes)
 

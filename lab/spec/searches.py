@@ -109,6 +109,7 @@ class EpisodeSpec:
     task_seed: int = 0
 
     by: ClassVar[str] = "episodes"
+    arithmetic: ClassVar[int] = 4  # the revision of how it searches (`lab.versions`)
 
     @property
     def tasks(self) -> tuple[TableTask, ...]:

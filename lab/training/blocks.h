@@ -77,15 +77,10 @@ static void NAME(norm_backward)(const layer *l, int64_t run, REAL *g, const REAL
     }
 }
 
-/* A spline's table for a run, as perceptrons have it. */
+/* A spline's table for a run, in memory of its own. */
 static REAL *NAME(table)(const function *phi, int64_t run) {
-    const int64_t last = phi->knots - 1;
     REAL *table = malloc(sizeof(REAL) * (size_t)(2 * phi->knots + 2));
-    const REAL *knots = (const REAL *)phi->values + run * phi->stride;
-    for (int64_t k = -1; table && phi->kind == SPLINE && k <= last; k++) {
-        table[2 * k + 2] = knots[k < 0 ? 0 : k];
-        table[2 * k + 3] = k < 0 || k == last ? 0 : knots[k + 1] - knots[k];
-    }
+    if (table && phi->kind == SPLINE) THEIR(fill)(phi, run, table);
     return table;
 }
 

@@ -20,7 +20,6 @@ from lab.spec import EpisodeSpec, InterpolatedSpec, Knots, KnotTable, Resolved, 
 from lab.training.inner_task import (
     STARTS,
     Functions,
-    Moving,
     check_learn,
     check_task,
     inner_task,
@@ -28,7 +27,7 @@ from lab.training.inner_task import (
     refine,
     with_identities,
 )
-from lab.training.optimizers import MOMENTS, of_runs
+from lab.training.optimizers import of_runs
 
 SELECTION_SEED = 5_000_000  # of the models that decide between restarts: none that other runs use
 MEMORY = 0.9  # of the running mean of outer losses, by which a restart is followed
@@ -167,15 +166,9 @@ class Episodes:
         spec, inner = self.spec, self.inner_tasks[episode % len(self.inner_tasks)]
         steps, window = spec.inner_steps(episode), torch.tensor([r.window for r in spec.restarts], device=self.device)
         train, outer = inner.draw(episode)
-        weights = inner.weights()
-        count, moments = len(weights), len(MOMENTS[spec.inner.optimizer])
-        state: Moving = [*weights, *(torch.zeros_like(weight) for _ in range(moments) for weight in weights)]
-        states = []
         longest = min(steps, max(restart.window for restart in spec.restarts))
-        for step in range(steps):
-            if step >= steps - longest:
-                states.append(state)
-            state, training = inner.step(state, count, train(step), step, create_graph=False)
+        states, training = inner.train(train, steps, longest)
+        state, count = states.pop(), len(inner.drawn)
         outer = train(steps - 1) if outer is None else outer
         weights = [weight.requires_grad_() for weight in state[:count]]
         outputs = inner.outputs(weights, outer)

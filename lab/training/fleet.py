@@ -10,13 +10,13 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from functools import cached_property, singledispatch
-from typing import Any, Protocol, TypeVar, cast
+from typing import Protocol, TypeVar, cast
 
 import numpy as np
 import torch
 from torch import Tensor, nn
 
-from lab.errors import ArgumentError, shortened, shown
+from lab.errors import ArgumentError, shortened
 from lab.kinds import Batch, batch_key, check_run, optimizer, sizes, training_data
 from lab.kinds import build as build_model
 from lab.models import kinds  # noqa: F401  the models that come with the lab
@@ -30,8 +30,7 @@ from lab.spec import UNCHANGED, Knots, KnotTable, ModuleSpec, Resolved, RunSpec,
 from lab.store import Store
 from lab.training import blocks, constant_rate, perceptron, rows, sequences, streams, text  # noqa: F401  tasks, recipes
 from lab.training.optimizers import of_runs, trainable
-
-CHOICES = ("kernel", "plain", "compiled")
+from lab.training.perceptron import ONE_CALL, chosen_steps, kernel_of, say_plain
 
 
 class Training(Protocol):
@@ -97,15 +96,10 @@ class Fleet:
     @cached_property
     def kernel(self) -> perceptron.Kernel | None:
         """Takes whole steps in one call, where it can; where it was asked for and cannot, a line says why."""
-        if chosen_steps() != "kernel":
+        if hasattr(self.model, "stack"):
+            say_plain(self.blocks_lack if chosen_steps() == "kernel" else "")
             return None
-        batch = self.batch(self.step)
-        if why := perceptron.refusal(self.model, self.optimizer, batch):
-            why = self.blocks_lack if hasattr(self.model, "stack") else why
-            if os.environ.get("LAB_STEPS") and why:
-                print(f"steps are not taken by the kernel ({why}); plain ones take their place", file=sys.stderr)
-            return None
-        return perceptron.Kernel(cast(Any, self.model), self.optimizer, cast(Any, batch))
+        return kernel_of(self.model, self.optimizer, self.batch(self.step))
 
     def set_rates(self, step: int) -> None:
         self.optimizer.set_rates([spec.recipe for spec in self.specs], step)
@@ -337,18 +331,10 @@ def build(parts: Sequence[Resolved], model: object = None) -> nn.Module | None:
     return kind(torch.tensor(values), first.low, first.high)
 
 
-def chosen_steps() -> str:
-    """How steps are to be taken. Raises ArgumentError for what LAB_STEPS may not be."""
-    chosen = os.environ.get("LAB_STEPS") or CHOICES[0]
-    if chosen not in CHOICES:
-        raise ArgumentError(f"LAB_STEPS={shown(chosen)}: give {', '.join(CHOICES)}, or unset it")
-    return chosen
-
-
 def note_of(fleet: Fleet) -> str:
     """The suffix of the kernel's name in the notes of the runs."""
     if fleet.kernel is not None:
-        return ", one call a step"
+        return ONE_CALL
     if isinstance(fleet.losses, blocks.Losses):
         return ", blocks in one call"
     return ", compiled steps" if isinstance(fleet.losses, Compiled) and fleet.losses.is_compiled else ""

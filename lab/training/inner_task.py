@@ -5,8 +5,8 @@ A kind of task that episodes can search on implements `inner_task`, `check_task`
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from functools import singledispatch
-from typing import Any
+from functools import cached_property, singledispatch
+from typing import Any, cast
 
 import numpy as np
 import torch
@@ -14,16 +14,19 @@ from torch import Tensor, nn
 from torch.func import functional_call
 
 from lab.errors import ArgumentError, check_choice
-from lab.kinds import check_run, sizes
+from lab.kinds import check_run, optimizer, sizes
 from lab.models.kinds import perceptrons
 from lab.models.mlp import MLP
 from lab.nonlinearity.functions import named, scalars
 from lab.nonlinearity.op import spline
+from lab.nonlinearity.spline import Spline
 from lab.seeds import stream
 from lab.spec import EpisodeSpec, InterpolatedSpec, Knots, KnotTable, Perceptron, Resolved, RunSpec, TwoLossSpec
 from lab.tasks.table import TableTask
+from lab.training import perceptron
 from lab.training.fleet import build
-from lab.training.optimizers import MOMENTS, RULES, descend
+from lab.training.optimizers import MOMENTS, RULES, RunAdamW, RunDescent, descend
+from lab.training.perceptron import kernel_of
 from lab.training.rows import Rows, TableBatch, held_rows
 from lab.training.sequences import Order, check_splits
 
@@ -123,6 +126,12 @@ class Functions:
             for group, a, b in zip(self.groups, new, old, strict=True)
         ]
 
+    @torch.no_grad()
+    def splines(self, number: int) -> list[nn.Module]:
+        """Function `number` of each restart, as it is."""
+        flat = [Spline(row, self.low, self.high) for values in self._fine(self.values) for row in values[:, number]]
+        return [flat[place] for place in self._back.tolist()]
+
     def parts(self, knots: Sequence[Tensor], restart: int) -> dict[str, Knots | KnotTable]:
         """The functions of one restart, by their names, from knots like `values`."""
         group = next(i for i, members in enumerate(self.groups) if restart in members)
@@ -146,6 +155,10 @@ class _Function(nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         return self._functions.at(x, self._number)
+
+    def of_each(self) -> list[nn.Module]:
+        """As a spline for each restart."""
+        return self._functions.splines(self._number)
 
 
 def start_values(start: str, seed: int, knots: int, count: int, low: float, high: float) -> Tensor:
@@ -190,7 +203,8 @@ class InnerTask(ABC):
     """One task of a search: its model, the rows that episodes draw from, and what their outer loss is measured on.
 
     count: rows of the pool. other: rows of the outer loss, where it has a split of its own. drawn: the initial weights
-    of an episode, each (R, …). A batch has `loss(outputs)` and `targets`.
+    of an episode, each (R, …). by_kernel: whether each step of its training is one call of C. A batch has
+    `loss(outputs)` and `targets`.
     """
 
     spec: EpisodeSpec
@@ -198,6 +212,7 @@ class InnerTask(ABC):
     count: int
     other: Rows | None = None
     drawn: list[Tensor]
+    by_kernel = False
 
     @abstractmethod
     def fresh(self, seeds: Sequence[int]) -> None:
@@ -248,6 +263,17 @@ class InnerTask(ABC):
         index = torch.stack([torch.randperm(len(self.other), generator=g)[:most] for g in generators])
         return inner, self.other.at(index.to(self.device))
 
+    def train(self, batches: Callable[[int], Any], steps: int, last: int) -> tuple[list[Moving], Tensor]:
+        """The training of an episode, from the weights that were drawn last. Its states before each of the last `last`
+        steps and at the end, and the losses (R,) before the last step. batches: by step."""
+        weights = self.weights()
+        moments = [torch.zeros_like(weight) for _ in MOMENTS[self.spec.inner.optimizer] for weight in weights]
+        states: list[Moving] = [[*weights, *moments]]
+        for step in range(steps):
+            state, loss = self.step(states[-1], len(weights), batches(step), step, create_graph=False)
+            states = [*(states if step >= steps - last else []), state]
+        return states, loss
+
     def step(self, state: Moving, count: int, batch: Any, step: int, create_graph: bool) -> tuple[Moving, Tensor]:
         """One step of the training: weights and moments after it, and the loss (R,) before it.
 
@@ -290,6 +316,33 @@ class TableInnerTask(InnerTask):
         self.targets = torch.cat([splits[name].targets for name in spec.pool]).to(device)  # (N,)
         self.count = len(self.inputs)
         self.other = None if spec.objective in ("val", "train") else Rows(runs, spec.objective, device)
+
+    @cached_property
+    def by_kernel(self) -> bool:  # type: ignore[override]
+        row = self.rows(torch.zeros(len(self.spec.restarts), 1, dtype=torch.int64, device=self.device))
+        return kernel_of(self.model, self._rule(), row) is not None
+
+    def train(self, batches: Callable[[int], Any], steps: int, last: int) -> tuple[list[Moving], Tensor]:
+        """As `InnerTask.train`, by the kernel of perceptrons where it takes the steps: the model's own weights move."""
+        if not self.by_kernel:
+            return super().train(batches, steps, last)
+        rule, states = self._rule(), []
+        kernel, alive = perceptron.Kernel(self.model, rule, batches(0)), torch.ones(len(rule.rates), dtype=torch.bool)
+        for step in range(steps):
+            if step >= steps - last:
+                states.append(kernel.state())
+            loss = kernel(batches(step), alive)
+            if not bool((finite := loss.isfinite()).all()):
+                for weight in rule.weights:  # as they become under torch: that ends a restart
+                    weight.detach()[~finite] = torch.nan
+        return [*states, kernel.state()], loss
+
+    def _rule(self) -> RunAdamW | RunDescent:
+        """The optimizer of an episode, before its first step."""
+        inner, runs = self.spec.inner, len(self.spec.restarts)
+        rule = cast(RunAdamW | RunDescent, optimizer(inner, [inner] * runs, self.model))
+        rule.rates = [inner.rate / self.spec.model.prefactor] * runs
+        return rule
 
     def outputs(self, weights: Sequence[Tensor], batch: TableBatch) -> Tensor:
         return functional_call(self.model, dict(zip(self.names, weights, strict=True)), (batch.inputs,))

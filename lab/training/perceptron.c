@@ -20,6 +20,7 @@
 #define LEAST 32    /* rows of a chunk */
 #define IGNORED -100 /* the class of rows that count nowhere, as in torch; any other that is none makes the loss NaN */
 #define FAR 16384   /* numbers of a matrix beyond which its rows lie too far apart for the cache */
+#define FEW 8       /* inputs of which at most one in so many is not 0 are multiplied one by one: the same sums, sooner */
 #ifdef __clang__
 #define SHUFFLE(a, b, ...) __builtin_shufflevector(a, b, __VA_ARGS__)
 #else
@@ -45,6 +46,7 @@ typedef struct {
     double count;                               /* of steps, this one included */
     const int64_t *widths;                      /* (layers + 1,) */
     const function *functions;                  /* (layers - 1,) */
+    int64_t functions_stride, knots;            /* from one run's functions to the next one's; the most knots of any */
     const double *prefactors, *rates, *shrink;  /* (runs,); shrink: (runs, 2), of weights and of biases */
     const int8_t *alive;                        /* (runs,) */
     void *const *weights, *const *means, *const *squares; /* (2 · layers,): weight, bias, weight, bias, … */

@@ -210,6 +210,39 @@ void NAME(activate)(const function *phi, REAL alpha, const REAL *table, REAL *re
 #undef EACH
 }
 
+static inline void NAME(add)(REAL *restrict sums, REAL factor, const REAL *restrict of, int64_t count) {
+    for (int64_t i = 0; i < count; i++) sums[i] += factor * of[i];
+}
+
+/* A spline's `table` for a run. */
+static void NAME(fill)(const function *phi, int64_t run, REAL *table) {
+    const int64_t last = phi->knots - 1;
+    const REAL *knots = (const REAL *)phi->values + run * phi->stride;
+    for (int64_t k = -1; k <= last; k++) {
+        table[2 * k + 2] = knots[k < 0 ? 0 : k];
+        table[2 * k + 3] = k < 0 || k == last ? 0 : knots[k + 1] - knots[k];
+    }
+}
+
+/* Where rows (rows, width) are not 0: columns, row by row, and where each row's end. Returns whether these are few, and
+   the weights (width, to), which zeros are not multiplied with, finite. */
+static int NAME(few)(const REAL *x, int64_t rows, int64_t width, const REAL *weights, int64_t to, int32_t *columns,
+                     int64_t *ends) {
+    int64_t count = 0;
+    for (int64_t i = 0; i < rows; i++) {
+        for (int64_t j = 0; j < width; j++) columns[count] = (int32_t)j, count += x[i * width + j] != 0;
+        if (count * FEW > (i + 1) * width) return 0;
+        ends[i] = count;
+    }
+    NAME(vector) none = {0};
+    int64_t at = 0;
+    for (; at + LANES <= width * to; at += LANES) none += NAME(load)(weights + at) * 0;
+    REAL sum = 0;
+    for (; at < width * to; at++) sum += weights[at] * 0;
+    for (int64_t i = 0; i < LANES; i++) sum += none[i];
+    return sum == 0;
+}
+
 /* Outputs (rows, width) become the gradient of the mean loss; adds the loss of these rows to `sum`. share: of a row in
    the mean. */
 static void NAME(loss_backward)(int64_t kind, const void *targets, int64_t first, REAL *outputs, int64_t rows,
@@ -276,11 +309,11 @@ static int64_t NAME(whole)(int64_t count) { return (count + LANES - 1) / LANES *
 int64_t NAME(scratch)(const fleet *f) {
     const int64_t most = NAME(largest)(f), chunk = NAME(chunk)(f);
     int64_t depth = most > chunk ? most : chunk, total = NAME(whole)(depth * PANEL) + NAME(whole)(most);
-    total += 2 * NAME(whole)(chunk * most);
+    total += 2 * NAME(whole)(chunk * most) + NAME(whole)(2 * chunk) + NAME(whole)(f->widths[0] * (chunk / FEW + 2));
     for (int64_t l = 0; l < f->layers; l++) {
         total += 2 * NAME(whole)(f->widths[l] * f->widths[l + 1]) + NAME(whole)(f->widths[l + 1]);
         if (l < f->layers - 1)
-            total += 2 * NAME(whole)(chunk * f->widths[l + 1]) + NAME(whole)(2 * (f->functions[l].knots + 1));
+            total += 2 * NAME(whole)(chunk * f->widths[l + 1]) + NAME(whole)(2 * (f->knots + 1));
     }
     return total;
 }
@@ -300,8 +333,10 @@ void NAME(step)(const fleet *f, REAL *scratch, int64_t first, int64_t end) {
         if (l == layers - 1) break;
         received[l] = ROOM(chunk * widths[l + 1]);
         given[l] = ROOM(chunk * widths[l + 1]);
-        tables[l] = ROOM(2 * (f->functions[l].knots + 1));
+        tables[l] = ROOM(2 * (f->knots + 1));
     }
+    int64_t *ends = (int64_t *)ROOM(2 * chunk);
+    int32_t *columns = (int32_t *)ROOM(widths[0] * (chunk / FEW + 2));
     static REAL one = 1;
     const NAME(matrix) zero = {ROOM(most), 0, 1}, ones = {&one, 0, 0};
     memset(zero.at, 0, sizeof(REAL) * (size_t)most);
@@ -310,6 +345,7 @@ void NAME(step)(const fleet *f, REAL *scratch, int64_t first, int64_t end) {
         const REAL *inputs = (const REAL *)f->inputs + run * f->inputs_stride, alpha = (REAL)f->prefactors[run];
         const char *targets = (const char *)f->targets;
         targets += run * f->targets_stride * (int64_t)(f->loss == MSE_OF_VALUES ? sizeof(REAL) : sizeof(int64_t));
+        const function *functions = f->functions + run * f->functions_stride;
         REAL *weights[2 * layers];
         double loss = f->rows ? 0 : NAN; /* the mean of no rows */
         for (int64_t l = 0; l < layers; l++) {
@@ -319,25 +355,27 @@ void NAME(step)(const fleet *f, REAL *scratch, int64_t first, int64_t end) {
             memset(gradients[2 * l], 0, sizeof(REAL) * (size_t)(from * to));
             memset(gradients[2 * l + 1], 0, sizeof(REAL) * (size_t)to);
             if (l > 0) NAME(transpose)(weights[2 * l], to, transposed[l], from, from, to);
-            if (l < layers - 1 && f->functions[l].kind == SPLINE) {
-                const int64_t last = f->functions[l].knots - 1;
-                const REAL *knots = (const REAL *)f->functions[l].values + run * f->functions[l].stride;
-                for (int64_t k = -1; k <= last; k++) {
-                    tables[l][2 * k + 2] = knots[k < 0 ? 0 : k];
-                    tables[l][2 * k + 3] = k < 0 || k == last ? 0 : knots[k + 1] - knots[k];
-                }
-            }
+            if (l < layers - 1 && functions[l].kind == SPLINE) NAME(fill)(functions + l, run, tables[l]);
         }
         for (int64_t start = 0; start < f->rows; start += chunk) {
             const int64_t rows = f->rows - start < chunk ? f->rows - start : chunk;
-            const REAL *x = inputs + start * widths[0];
+            const REAL *x = inputs + start * widths[0], *of_rows = x;
+            const int few = NAME(few)(x, rows, widths[0], weights[0], widths[1], columns, ends);
             for (int64_t l = 0; l < layers; l++) {
                 const int64_t from = widths[l], to = widths[l + 1];
                 REAL *out = l < layers - 1 ? received[l] : above;
-                NAME(product)((NAME(matrix)){(REAL *)x, from, 1}, (NAME(matrix)){weights[2 * l], to, 1},
-                              (NAME(matrix)){weights[2 * l + 1], 0, 1}, (NAME(matrix)){out, to, 1}, rows, from, to, panel);
+                if (l == 0 && few)
+                    for (int64_t i = 0, at = 0; i < rows; i++) {
+                        memcpy(out + i * to, weights[1], sizeof(REAL) * (size_t)to);
+                        for (; at < ends[i]; at++)
+                            NAME(add)(out + i * to, x[i * from + columns[at]], weights[0] + columns[at] * to, to);
+                    }
+                else
+                    NAME(product)((NAME(matrix)){(REAL *)x, from, 1}, (NAME(matrix)){weights[2 * l], to, 1},
+                                  (NAME(matrix)){weights[2 * l + 1], 0, 1}, (NAME(matrix)){out, to, 1}, rows, from, to,
+                                  panel);
                 if (l == layers - 1) break;
-                NAME(activate)(f->functions + l, alpha, tables[l], out, given[l], rows * to);
+                NAME(activate)(functions + l, alpha, tables[l], out, given[l], rows * to);
                 if (f->residual && l > 0)
                     for (int64_t i = 0; i < rows * to; i++) given[l][i] += x[i];
                 x = given[l];
@@ -351,8 +389,13 @@ void NAME(step)(const fleet *f, REAL *scratch, int64_t first, int64_t end) {
                     for (int64_t i = 0; i < rows * to; i++) change[i] *= above[i];
                 }
                 const NAME(matrix) sum = {gradients[2 * l], to, 1}, bias = {gradients[2 * l + 1], 0, 1};
-                NAME(product)((NAME(matrix)){l ? given[l - 1] : (REAL *)inputs + start * from, 1, from},
-                              (NAME(matrix)){change, to, 1}, sum, sum, from, rows, to, panel);
+                if (l == 0 && few)
+                    for (int64_t i = 0, at = 0; i < rows; i++)
+                        for (; at < ends[i]; at++)
+                            NAME(add)(sum.at + columns[at] * to, of_rows[i * from + columns[at]], change + i * to, to);
+                else
+                    NAME(product)((NAME(matrix)){l ? given[l - 1] : (REAL *)of_rows, 1, from},
+                                  (NAME(matrix)){change, to, 1}, sum, sum, from, rows, to, panel);
                 NAME(product)(ones, (NAME(matrix)){change, to, 1}, bias, bias, 1, rows, to, panel);
                 if (l == 0) break;
                 NAME(product)((NAME(matrix)){change, to, 1}, (NAME(matrix)){transposed[l], from, 1},

@@ -4,17 +4,21 @@ The kernel (`perceptron.c`, built like the spline's) takes each run from its fir
 of it stays in the cache. It has perceptrons on tables with `FUNCTIONS` that do not learn, the losses of tables, and the
 optimizers of `ConstantRate`, `AdamTrapezoid` and `AdamWCosine`; `refusal` says what it lacks for others, whose steps
 are torch's. It computes in float32, or in float64 for float64 weights, and rounds in its own way: its bits are not
-torch's, but the same for a run alone and in any fleet, and for any number of threads.
+torch's, but the same for a run alone and in any fleet, and for any number of threads. It takes the inner steps of
+searches by episodes, too (`lab.training.inner_task`).
 """
 
 import ctypes
 import functools
+import os
+import sys
 from pathlib import Path
 from typing import Any, cast
 
 import torch
 from torch import Tensor, nn
 
+from lab.errors import ArgumentError, shown
 from lab.models.mlp import MLP
 from lab.nonlinearity import native
 from lab.nonlinearity.functions import row_of
@@ -36,6 +40,10 @@ TYPES = {torch.float32: "float32", torch.float64: "float64"}
 ALONE = 2**26  # multiplications a step below which waking another thread costs more than it saves
 
 
+CHOICES = ("kernel", "plain", "compiled")  # of LAB_STEPS
+ONE_CALL = ", one call a step"  # behind the name of the spline's kernel, in notes
+
+
 class Function(ctypes.Structure):
     _fields_ = [(name, ctypes.c_int64) for name in ("kind", "knots", "stride")]
     _fields_ += [("low", ctypes.c_double), ("inverse", ctypes.c_double), ("values", ctypes.c_void_p)]
@@ -45,8 +53,10 @@ class _Fleet(ctypes.Structure):
     _fields_ = [(name, ctypes.c_int64) for name in ("layers", "rows", "loss", "rule", "residual")]
     _fields_ += [(name, ctypes.c_int64) for name in ("inputs_stride", "targets_stride")]
     _fields_ += [(name, ctypes.c_double) for name in ("one", "two", "epsilon", "count")]
-    _fields_ += [(name, ctypes.c_void_p) for name in ("widths", "functions", "prefactors", "rates", "shrink", "alive")]
-    _fields_ += [(name, ctypes.c_void_p) for name in ("weights", "means", "squares", "inputs", "targets", "losses")]
+    _fields_ += [(name, ctypes.c_void_p) for name in ("widths", "functions")]
+    _fields_ += [(name, ctypes.c_int64) for name in ("functions_stride", "knots")]
+    _fields_ += [(name, ctypes.c_void_p) for name in ("prefactors", "rates", "shrink", "alive", "weights", "means")]
+    _fields_ += [(name, ctypes.c_void_p) for name in ("squares", "inputs", "targets", "losses")]
 
 
 @functools.lru_cache(maxsize=1)
@@ -79,7 +89,7 @@ def refusal(model: nn.Module, optimizer: object, batch: object) -> str:
         return "it has weights in float32 or float64 on the CPU"
     if type(optimizer) not in (Adam, RunAdamW, RunDescent):
         return f"it does not have {type(optimizer).__name__}"
-    names = [name_of(model.function(layer)) for layer in range(len(model.layers) - 1)]
+    names = [name_of(phi) for layer in range(len(model.layers) - 1) for phi in of_each(model.function(layer))]
     if missing := sorted({name for name in names if name not in FUNCTIONS}):
         return f"it does not have {', '.join(missing)}"
     if cpu_kernel() is not native:
@@ -94,6 +104,11 @@ def name_of(phi: nn.Module) -> str:
     return "spline" if type(phi) is Spline else name
 
 
+def of_each(phi: nn.Module) -> list[nn.Module]:
+    """The function of each run, where these are apart, as in a search by episodes; else all of them as one module."""
+    return cast(Any, phi).of_each() if hasattr(phi, "of_each") else [phi]
+
+
 def function_of(phi: nn.Module, dtype: torch.dtype) -> tuple[Function, Tensor | None]:
     """A function as C takes it, and the knots that it points to."""
     if not isinstance(phi, Spline):
@@ -101,6 +116,14 @@ def function_of(phi: nn.Module, dtype: torch.dtype) -> tuple[Function, Tensor | 
     values, knots = phi.values.detach().to(dtype).contiguous(), phi.values.shape[-1]
     stride = knots if values.dim() > 1 else 0
     return Function(0, knots, stride, phi.low, (knots - 1) / (phi.high - phi.low), values.data_ptr()), values
+
+
+def chosen_steps() -> str:
+    """How steps are to be taken. Raises ArgumentError for what LAB_STEPS may not be."""
+    chosen = os.environ.get("LAB_STEPS") or CHOICES[0]
+    if chosen not in CHOICES:
+        raise ArgumentError(f"LAB_STEPS={shown(chosen)}: give {', '.join(CHOICES)}, or unset it")
+    return chosen
 
 
 class Kernel:
@@ -115,8 +138,10 @@ class Kernel:
             [model.layers[0].weight.shape[1], *(layer.weight.shape[2] for layer in model.layers)]
         )
         self.work = model.runs * int((self.widths[1:] * self.widths[:-1]).sum())  # multiplications a row
-        made = [function_of(model.function(layer), self.type) for layer in range(layers - 1)]
-        self.functions, self.knots = (Function * layers)(*(each for each, _ in made)), [knots for _, knots in made]
+        of_layers = [of_each(model.function(layer)) for layer in range(layers - 1)]
+        each = max(map(len, of_layers), default=1)  # one for all runs, or one a run
+        made = [function_of(phis[run % len(phis)], self.type) for run in range(each) for phis in of_layers]
+        self.functions, self.knots = (Function * len(made))(*(phi for phi, _ in made)), [knots for _, knots in made]
         self.prefactors = model.prefactor.flatten().double().expand(model.runs).contiguous()
         self.rates, self.shrink = torch.ones(model.runs, 1).double(), torch.ones(model.runs, 2).double()
         self.scratch: dict[int, Tensor] = {}  # by the first run of a thread
@@ -127,6 +152,8 @@ class Kernel:
         one, two = getattr(optimizer, "betas", (0.0, RMS_MEMORY))
         self.fleet = _Fleet(layers, 0, LOSSES.index(loss), RULES.index(rule), model.residual, 0, 0, one, two, EPSILON)
         self.fleet.functions, self.fleet.widths = ctypes.addressof(self.functions), self.widths.data_ptr()
+        self.fleet.functions_stride = layers - 1 if each > 1 else 0
+        self.fleet.knots = max((phi.knots for phi, _ in made), default=0)
         for name in ("prefactors", "rates", "shrink"):
             setattr(self.fleet, name, getattr(self, name).data_ptr())
         self.moments = MOMENTS[rule]
@@ -163,6 +190,11 @@ class Kernel:
         native.share(work, runs, worthwhile=self.work * fleet.rows >= ALONE)
         return losses
 
+    def state(self) -> list[Tensor]:
+        """Copies of all weights, then of all moments of each name."""
+        moments = [self.optimizer.moment(weight, name) for name in self.moments for weight in self.weights]
+        return [tensor.detach().clone() for tensor in (*self.weights, *moments)]
+
     def _set_rates(self) -> None:
         """Of the runs, and how much is left of weights and of biases that decay."""
         optimizer = self.optimizer
@@ -174,6 +206,22 @@ class Kernel:
             decays = torch.tensor(optimizer.decays, dtype=torch.float64)
             self.shrink = 1 - self.rates * decays[:, None] * torch.tensor(optimizer.decaying[:2])
             self.fleet.shrink = self.shrink.data_ptr()
+
+
+def kernel_of(model: nn.Module, optimizer: object, batch: object) -> Kernel | None:
+    """What takes whole steps of these in one call; where it was asked for and cannot, a line says why."""
+    if chosen_steps() != "kernel":
+        return None
+    if why := refusal(model, optimizer, batch):
+        say_plain(why)
+        return None
+    return Kernel(cast(MLP, model), optimizer, cast(TableBatch, batch))
+
+
+def say_plain(why: str) -> None:
+    """Say why torch takes the steps for which the kernel was asked, if there is a reason."""
+    if why and os.environ.get("LAB_STEPS"):
+        print(f"steps are not taken by the kernel ({why}); plain ones take their place", file=sys.stderr)
 
 
 def _side_by_side(rows: Tensor) -> Tensor:

@@ -5,12 +5,15 @@ import pytest
 import torch
 
 from lab.errors import ArgumentError
+from lab.nonlinearity import native
 from lab.spec import ConstantRate, EpisodeSpec, Knots, KnotTable, Perceptron, Restart, replace
 from lab.tasks import Operation
+from lab.training import perceptron
 from lab.training.episodes import Episodes, best, check
 from lab.training.fleet import train
 from tests.training.making import Wave, same, through_a_file
 
+c_compiler = pytest.mark.skipif(native.why_not() is not None, reason="there is no C compiler")
 SUM = Operation("a+b", modulus=5)
 INNER = ConstantRate(5, 0.5)
 RETRAIN = ConstantRate(20, 0.5, every=10)
@@ -264,3 +267,60 @@ def test_what_cannot_be_searched_for_is_said_in_one_line(changes, text):
     with pytest.raises(ArgumentError, match=text) as caught:
         check(replace(SPEC, **changes))
     assert "\n" not in str(caught.value)
+
+
+def outcomes(monkeypatch, **changes):
+    """Of an episode by torch, and by calls of C."""
+    found = []
+    for steps in ("plain", "kernel"):
+        monkeypatch.setenv("LAB_STEPS", steps)
+        state = made(**changes)
+        found.append(state.run_episode(LAST))
+        assert state.inner_tasks[0].by_kernel == (steps == "kernel")
+    return found
+
+
+@c_compiler
+@pytest.mark.parametrize("learn", ["shared", "layers", "inputs"])
+@pytest.mark.parametrize("rule", ["sgd", "rmsprop", "adam"])
+def test_inner_steps_in_one_call_are_those_of_torch(rule, learn, monkeypatch):
+    """With prefactors, minibatches, functions of several numbers of knots: losses, and gradients through the window."""
+    model = Perceptron(layers=2, width=6, phi="tanh", residual=True, prefactor=0.5)
+    inner = ConstantRate(4, {"sgd": 0.5}.get(rule, 0.01), optimizer=rule, batch=7)
+    which = tuple(replace(r, knots=knots) for r, knots in zip(restarts(2, 0, 9), (9, 7, 9), strict=True))
+    plain, kernel = outcomes(monkeypatch, model=model, inner=inner, restarts=which, learn=learn)
+    exactly = {"rtol": 1e-9, "atol": 1e-9}
+    for one, other in zip((*plain[:3], *plain.gradients), (*kernel[:3], *kernel.gradients), strict=True):
+        torch.testing.assert_close(one, other, **exactly)
+
+
+@c_compiler
+def test_inner_steps_have_the_same_bits_alone_and_on_two_threads(monkeypatch):
+    def ended(state):
+        states, loss = state.inner_tasks[0].train(state.inner_tasks[0].draw(LAST)[0], 5, 2)
+        assert len(states) == 3
+        return [*states[0], *states[-1], loss]
+
+    which = restarts(2, 3, 1)
+    together = ended(made(False, restarts=which))
+    for restart in (0, 2):
+        alone = ended(made(False, restarts=which[restart : restart + 1]))
+        assert all(torch.equal(one[0], of[restart]) for one, of in zip(alone, together, strict=True))
+    monkeypatch.setattr(perceptron, "ALONE", 0)
+    torch.set_num_threads(2)
+    try:
+        assert all(map(torch.equal, ended(made(False, restarts=which)), together))
+    finally:
+        torch.set_num_threads(1)
+
+
+@c_compiler
+def test_a_restart_whose_inner_training_diverges_ends_as_under_torch(monkeypatch):
+    which = restarts(2, 2)
+    for steps in ("plain", "kernel"):
+        monkeypatch.setenv("LAB_STEPS", steps)
+        state = made(restarts=which, inner=ConstantRate(5, 0.5), growth=5.0)
+        with torch.no_grad():
+            state.phi.values[0][1] *= 1e200
+        state.advance()
+        assert state.died.tolist() == [-1, 0] and np.isnan(state.last_value[1])

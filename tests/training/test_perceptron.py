@@ -225,3 +225,21 @@ def test_a_step_in_float32_is_as_long_as_in_float64(rule):
         rounded = single.optimizer.moment(weight, "exp_avg_sq").double()
         exact = double.optimizer.moment(other, "exp_avg_sq")
         assert abs((rounded / exact).median() - 1) < 4e-6
+
+
+@pytest.mark.parametrize("width", [5, 40, 131])
+def test_inputs_that_are_mostly_zero_give_the_bits_of_others(width):
+    """Zeros are not multiplied with where seven of eight inputs are, from the first row on: one without any in front,
+    which counts nowhere, brings them back."""
+    specs = specs_of(Operation(modulus=11, loss_name="cross_entropy"), Perceptron(2, width, HAT), runs=2)
+    found = []
+    for place in (0, -1):
+        fleet = fleet_of(specs, [(HAT,)] * 2)
+        rows = fleet.data.whole
+        full, none = torch.ones(2, 1, rows.inputs.shape[2]), torch.full((2, 1), -100)
+        inputs, targets = [full, rows.inputs], [none, rows.targets]
+        batch = TableBatch(rows.task, torch.cat(inputs[:: place or 1], 1), torch.cat(targets[:: place or 1], 1))
+        fleet.set_rates(0)
+        losses = [fleet.kernel(batch, torch.ones(2, dtype=torch.bool)) for _ in range(4)]
+        found.append([*losses, *(weight.detach() for weight in fleet.weights)])
+    assert all(map(torch.equal, *found))

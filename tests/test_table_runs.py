@@ -7,6 +7,7 @@ import torch
 from lab import engine
 from lab.errors import ArgumentError
 from lab.jobs import job
+from lab.nonlinearity import native
 from lab.resolve import resolve
 from lab.run import Run
 from lab.search_results import EpisodeResult
@@ -122,6 +123,14 @@ def test_an_interrupted_search_ends_with_the_same_bits(tmp_path, monkeypatch, co
         trained(tmp_path / "cut", LEARNED, report=report)
     assert digests(Store(tmp_path / "cut")).items() < whole.items()
     assert digests(trained(tmp_path / "cut", LEARNED)) == whole
+
+
+@pytest.mark.parametrize("steps", ["plain", "kernel"])
+def test_a_search_says_how_its_steps_were_taken(tmp_path, monkeypatch, steps):
+    monkeypatch.setenv("LAB_STEPS", steps)
+    notes, by_kernel = trained(tmp_path, [SEARCH]).notes(SEARCH), steps == "kernel" and native.why_not() is None
+    assert notes["kernel"].endswith(", one call a step") == by_kernel
+    assert notes["arithmetic"] == str(EpisodeSpec.arithmetic)
 
 
 def test_what_a_search_did_not_find_is_said(tmp_path):

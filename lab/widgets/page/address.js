@@ -2,6 +2,7 @@
 // begins. A link that is opened shows the same; a damaged one shows what the page begins with. A page in a frame tells
 // who frames it how high it is. A module in somebody else's page leaves the address alone.
 
+import { button } from "./chart.js";
 import { copied } from "./copied.js";
 
 const QUIET = 200; // ms: browsers refuse addresses that change faster
@@ -34,19 +35,14 @@ export function address(el, fits, read) {
       if (!own) return;
       const told = line ?? document.createElement("span");
       told.setAttribute("role", "status");
-      const button = (text, title, act) => {
-        const made = Object.assign(document.createElement("button"), { type: "button", className: "lab-button", title, textContent: text });
-        made.addEventListener("click", act);
-        row.append(made);
-      };
-      button("copy link", "to this page as it stands", async () => {
+      button(row, "copy link", async () => {
         write();
         told.textContent = await copied(location.href) ? "Copied: a link to this page as it stands." : "The link is in the address bar.";
-      });
-      button("light or dark", "how this page looks", () => {
+      }, "to this page as it stands");
+      button(row, "light or dark", () => {
         wear(THEMES[Number((given.theme ?? (matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light")) === "light")]);
         write();
-      });
+      }, "how this page looks");
       row.append(told);
     },
   };

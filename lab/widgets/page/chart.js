@@ -17,6 +17,20 @@ export function node(name, attributes = {}, parent) {
   return found;
 }
 
+// A button with a text; and a control after the words of its label.
+export function button(row, text, action, title = "") {
+  const found = node("button", { type: "button", class: "lab-button", title }, row);
+  found.textContent = text;
+  found.addEventListener("click", action);
+  return found;
+}
+
+export function labelled(row, text, name, attributes) {
+  const label = node("label", {}, row);
+  label.append(text, " ");
+  return node(name, attributes, label);
+}
+
 // Round places for about `most` ticks, with their labels.
 export function ticks(low, high, most) {
   const rough = (high - low) / Math.max(1, most), power = 10 ** Math.floor(Math.log10(rough));

@@ -1,5 +1,6 @@
 // An SVG in which a curve is pulled or drawn. Python holds the numbers; this side draws them and sends them back.
 
+import { node, ticks } from "./chart.js";
 import { drawing } from "./frames.js";
 import { chebyshev, polynomial, smoothed } from "./spline.js";
 
@@ -19,27 +20,10 @@ const SLIDERS = {
 
 let made = 0; // numbers the clip paths: several editors may be on one page
 
-function node(name, attributes, parent) {
-  const made = document.createElementNS("http://www.w3.org/2000/svg", name);
-  for (const [key, value] of Object.entries(attributes)) made.setAttribute(key, value);
-  parent?.append(made);
-  return made;
-}
-
 function doubles(view) {
   // sliced: a Float64Array must begin at a multiple of 8
   const bytes = new Uint8Array(view.buffer ?? view, view.byteOffset ?? 0, view.byteLength);
   return new Float64Array(bytes.slice().buffer);
-}
-
-function ticks(low, high, most) {
-  const rough = (high - low) / most, power = 10 ** Math.floor(Math.log10(rough));
-  const step = power * [1, 2, 5, 10].find(factor => factor * power >= rough);
-  const digits = Math.max(0, -Math.floor(Math.log10(step) + 1e-9));
-  const found = [];
-  for (let i = Math.ceil(low / step); i * step <= high; i++)
-    found.push([i * step, (i * step).toFixed(digits).replace(/^-(?=0(\.0*)?$)/, "").replace("-", "−")]);
-  return found;
 }
 
 function render({ model, el }) {

@@ -2,7 +2,7 @@
 // state: as for function.js, with `base` (what sliders act on), `changes` (what was done, in words) and `tools`.
 
 import { address, between, isFlag, listOf, placeOf } from "./address.js";
-import { BLUE, GREY, chart, escaped, node, short } from "./chart.js";
+import { BLUE, GREY, button, chart, escaped, labelled, node, short } from "./chart.js";
 import { copied } from "./copied.js";
 import { picture, atStep } from "./function.js";
 import { portrait } from "./portrait.js";
@@ -37,11 +37,6 @@ export function render({ model, el }) {
   const told = node("p", { class: "lab-status", role: "status" }, box);
   const main = chart(stage, "the function over its inputs"), lower = chart(wave, "the spectrum of the function");
 
-  const labelled = (row, text, name, attributes) => {
-    const label = node("label", {}, row);
-    label.append(text, " ");
-    return node(name, attributes, label);
-  };
   const menu = labelled(rows[0], "function", "select");
   state.functions.forEach(({ name }, number) => { node("option", { value: number }, menu).textContent = name; });
   menu.value = state.function;
@@ -74,12 +69,6 @@ export function render({ model, el }) {
   random.checked = state.random;
   let below = null;
 
-  const button = (row, text, action, title = "") => {
-    const made = node("button", { type: "button", class: "lab-button", title }, row);
-    made.textContent = text;
-    made.addEventListener("click", action);
-    return made;
-  };
   const sliders = Object.fromEntries(Object.entries(SLIDERS).map(([name, { label, most }]) =>
     [name, labelled(rows[1], label, "input", { type: "range", min: 0, max: most, step: 1, value: state.sliders?.[name] ?? 0 })]));
   const keep = () => { past.push({ edited: state.edited, changes: [...state.changes] }); undo.disabled = false; };

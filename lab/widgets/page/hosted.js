@@ -10,7 +10,7 @@ import drawn from "./drawn.js";
 import latent from "./latent.js";
 import landscape from "./landscape.js";
 import slices from "./slices.js";
-import { node, short } from "./chart.js";
+import { button, node, short } from "./chart.js";
 import { copied } from "./copied.js";
 import { picture } from "./picture.js";
 import { download, pageWith } from "./saved.js";
@@ -77,28 +77,23 @@ export function render({ model, el }) {
   for (const part of state.below ?? []) // stays as it was saved: what it shows takes a kernel
     ends.push(VIEWS[part.view].render({ model: { get: (name) => part[name], on() {}, off() {} }, el: node("div", { class: "lab-wide" }, el) }));
 
-  const row = node("div", { class: "lab-row" }, el), told = node("span", { role: "status" }, row);
-  const button = (text, action, title) => {
-    const made = node("button", { type: "button", class: "lab-button", title }, row);
-    made.textContent = text;
-    made.addEventListener("click", action);
-    row.append(told);
-  };
+  const row = node("div", { class: "lab-row" }, el), told = node("span", { role: "status" });
   const name = state.heading.replaceAll(/[^\p{L}\p{N}]+/gu, "-");
   const save = (file, content) => {
     download(file, content);
     told.textContent = `Saved as ${file}.`;
   };
-  if (state.code) button("copy code", async () => {
+  if (state.code) button(row, "copy code", async () => {
     if (await copied(state.code)) told.textContent = "Copied: Python that opens this explorer.";
     else save(`${name}.py`, state.code);
   }, "Python that opens this explorer as it was saved");
-  button("save picture", async () => save(`${name}.png`, (await picture(place)).data), "PNG");
-  if (state.table) button("save numbers", () => {
+  button(row, "save picture", async () => save(`${name}.png`, (await picture(place)).data), "PNG");
+  if (state.table) button(row, "save numbers", () => {
     const columns = Object.keys(state.table), rows = state.table[columns[0]].map((_, i) => columns.map((column) => state.table[column][i] ?? ""));
     save(`${name}.csv`, [columns, ...rows].map((one) => one.map(quoted).join(",")).join("\n"));
   }, "CSV");
-  if (el.getRootNode() === document) button("save this page", () => save(`${name}.html`, pageWith(state)), "with everything as it stands");
+  if (el.getRootNode() === document) button(row, "save this page", () => save(`${name}.html`, pageWith(state)), "with everything as it stands");
+  row.append(told);
   link.buttons(row, told);
   return () => ends.forEach((one) => one());
 }

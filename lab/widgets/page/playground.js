@@ -4,7 +4,7 @@
 // of one to begin with, or null; autoplay: whether the race begins by itself.
 
 import { address, listOf, placeOf } from "./address.js";
-import { BLUE, GREY, chart, escaped, node, short } from "./chart.js";
+import { BLUE, GREY, button, chart, escaped, labelled, node, short } from "./chart.js";
 import { table } from "./csv.js";
 import { PLAIN, accuracy, descend, explained, ofSpline, randomLayers, square } from "./network.js";
 import { value } from "./spline.js";
@@ -27,29 +27,26 @@ export function render({ model, el }) {
   const box = node("div", { class: "lab-race" }, el);
   // a notebook has no style sheet for rows
   const row = () => node("div", { class: "lab-row", style: "display: flex; flex-wrap: wrap; gap: .3rem 1rem; align-items: center" }, box);
-  const labelled = (parent, text, name, attributes = {}) => {
-    const label = node("label", {}, parent);
-    label.append(text, " ");
-    return node(name, attributes, label);
-  };
   const choice = (parent, text, names) => {
     const menu = labelled(parent, text, "select");
     names.forEach((name, i) => { node("option", { value: i }, menu).textContent = name; });
     return menu;
   };
-  const races = row(), press = (parent, text) => {
-    const made = node("button", { type: "button", class: "lab-button" }, parent);
-    made.textContent = text;
-    return made;
-  };
+  const races = row();
   races.append("learn");
-  const tasks = Object.keys(RACES).map((name) => press(races, name)), ownTask = press(races, `${OWN} …`);
+  const tasks = Object.keys(RACES).map((name) => button(races, name, () => {
+    [race, taken] = [name, null];
+    begin();
+    turn(true);
+  }));
+  const ownTask = button(races, `${OWN} …`, () => file.click(),
+    "a CSV with two columns of numbers and a label, a word or a number: chosen, or dropped here; it stays in this page");
   const file = node("input", { type: "file", accept: ".csv,.tsv,.txt", hidden: "", "aria-label": "a CSV file" }, races);
   const kind = choice(races, "label is", ["a class", "a number"]);
-  ownTask.title = "a CSV with two columns of numbers and a label, a word or a number: chosen, or dropped here; it stays in this page";
   kind.parentElement.hidden = true;
   const problem = node("p", { role: "alert", style: "margin: 0; color: light-dark(#b34e00, #f08a3c)" }, box);
-  const top = row(), play = press(top, "play"), again = press(top, "start again");
+  const top = row(), play = button(top, "play", () => turn(!running));
+  button(top, "start again", () => begin());
   play.classList.add("lab-first");
   const menu = choice(top, "non-linearity", [...functions.map(({ name, title }) => title ?? name), "drawn"]);
   const second = choice(top, "second layer", ["the same", ...functions.map(({ name, title }) => title ?? name), "drawn"]);
@@ -99,7 +96,7 @@ export function render({ model, el }) {
     second.value = deep + 1;
     second.parentElement.hidden = setting.hidden.length < 2;
     kind.parentElement.hidden = race !== OWN || !taken.isChoice;
-    [...tasks, ownTask].forEach((button) => button.setAttribute("aria-pressed", button === ownTask ? race === OWN : button.textContent === race));
+    [...tasks, ownTask].forEach((one) => one.setAttribute("aria-pressed", one === ownTask ? race === OWN : one.textContent === race));
     classes.innerHTML = (setting.classes ?? []).map((name, i) => `<span style="margin-right: 1em"><span aria-hidden="true" style="color: rgb(${COLOURS[i]})">■</span> ${escaped(name)}</span>`).join("");
     data = setting.make(Number(seed.value));
     step = 0;
@@ -191,14 +188,6 @@ export function render({ model, el }) {
     show();
     if (on && !before) requestAnimationFrame(frame);
   };
-  play.addEventListener("click", () => turn(!running));
-  again.addEventListener("click", begin);
-  tasks.forEach((button) => button.addEventListener("click", () => {
-    race = button.textContent;
-    taken = null;
-    begin();
-    turn(true);
-  }));
   async function take(given) {
     if (!given) return;
     try {
@@ -211,7 +200,6 @@ export function render({ model, el }) {
       turn(true);
     } catch (error) { problem.textContent = `${given.name}: ${error.message}`; }
   }
-  ownTask.addEventListener("click", () => file.click());
   file.addEventListener("change", () => { take(file.files[0]); file.value = ""; });
   kind.addEventListener("change", begin);
   for (const event of ["dragover", "drop"]) box.addEventListener(event, (drop) => {

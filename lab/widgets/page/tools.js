@@ -2,7 +2,7 @@
 // figures fit themselves to theirs; and some while after anything changed, the kernel is given a picture of it all, so
 // that a notebook that is opened without a kernel has something to show.
 
-import { node } from "./chart.js";
+import { button, node } from "./chart.js";
 import { copied } from "./copied.js";
 import { picture } from "./picture.js";
 import { download } from "./saved.js";
@@ -15,13 +15,11 @@ export function render({ model, el }) {
   const explorer = () => el.closest(".lab-explorer");
   const row = node("div", { class: "lab-tools", style: "display: flex; flex-wrap: wrap; gap: 4px; align-items: center; margin-top: 4px" }, el);
   for (const [kind, words] of Object.entries(KINDS)) {
-    const button = node("button", { type: "button", class: "lab-button", title: TITLES[kind] }, row);
-    button.textContent = words;
-    button.addEventListener("click", async () => {
+    button(row, words, async () => {
       if (kind !== "picture") return model.send({ kind });
       const found = explorer() && await picture(explorer());
       if (found) save("png", found.data);
-    });
+    }, TITLES[kind]);
   }
   const told = node("span", { role: "status", style: "font: 12px sans-serif" }, row);
   const save = (ending, content) => {

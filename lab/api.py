@@ -8,7 +8,7 @@ from typing import Any, ParamSpec, TypeVar
 import pandas as pd
 from torch import nn
 
-from lab.catalogue.registry import offers
+from lab.catalogue.registry import papers_with
 from lab.data import Data
 from lab.errors import ArgumentError, KeywordError, check_whole, shown
 from lab.nonlinearity.part import Function
@@ -229,7 +229,7 @@ def trained(
     if not isinstance(task, str) or task not in ("sraven", "logic"):
         raise ArgumentError(f"task={shown(task)}: give sraven or logic; for any other task there is `lab.train`")
     seed, store = check_whole("seed", seed, 0, MOST_SEED), as_store(store, shipped=SHIPPED)
-    (paper,) = offers("run_of_codes")
+    (paper,) = papers_with("run_of_codes")
     specs = [dataclasses.replace(paper.run_of_codes(task, method, each), seed=seed) for each in largest_first(scale)]
     spec = next((spec for spec in specs if store.has(spec)), specs[-1])
     complete([spec], store, device, progress)

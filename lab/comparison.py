@@ -15,7 +15,7 @@ from torch import nn
 from lab.data import measures
 from lab.data.data import Data
 from lab.data.measures import constant_score
-from lab.differences import Difference, check_level, difference_of, interval_of, paragraph, together
+from lab.differences import Difference, adjusted, check_level, difference_of, interval_of, paragraph
 from lab.errors import ArgumentError, check_choice, check_whole, listed, shown
 from lab.nonlinearity.part import as_module, as_part
 from lab.plots import go
@@ -134,7 +134,7 @@ class Comparison:
         }
         why = ""
         if simultaneous:
-            differences, why = together(differences, values, first, level, difference)
+            differences, why = adjusted(differences, values, first, level, difference)
         better = measures.sign(self.data.loss if metric == "loss" else self.data.metrics[metric])
         percent = " %" if unit == "points" else ""
         text = paragraph(head, values, differences, percent, better if metric != "loss" else -1, why)

@@ -8,7 +8,7 @@ import numpy as np
 
 from lab import estimates
 from lab.errors import ArgumentError, check_number, listed, shown
-from lab.simultaneous import DUNNETT, Together, against, level_of_each, p_of_all, p_value
+from lab.simultaneous import DUNNETT, Simultaneous, against, level_of_each, p_of_all, p_value
 
 
 @dataclass(frozen=True)
@@ -102,7 +102,7 @@ def difference_of(
     )
 
 
-def together(
+def adjusted(
     differences: Mapping[str, tuple[Difference, str]],
     values: Mapping[str, Sequence[np.ndarray]],
     control: str,
@@ -110,7 +110,8 @@ def together(
     again: Callable[[str, float], Difference],
     paired: bool = False,
 ) -> tuple[dict[str, tuple[Difference, str]], str]:
-    """Differences from one function, with intervals that hold for all of them at once; and why these, in a sentence.
+    """Differences from one function, adjusted for several comparisons: their intervals hold for all of them at once;
+    and why these, in a sentence.
 
     differences: by function, with how its interval is made. values: of all functions, for each search the scores of its
     seeds. again: the difference of a function at another level. Of functions with one search each, unpaired, whose
@@ -120,7 +121,7 @@ def together(
     alone, why = not paired and all(len(runs) == 1 for runs in sized.values()), ""
     if alone:
         all_at_once = against({name: runs[0] for name, runs in sized.items()}, control)
-        if any(isinstance(one, Together) and one.method == DUNNETT for one in all_at_once.values()):
+        if any(isinstance(one, Simultaneous) and one.method == DUNNETT for one in all_at_once.values()):
             ends = {name: one.interval(level) for name, one in all_at_once.items()}
             made = {
                 name: (one, kind)

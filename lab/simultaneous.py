@@ -22,7 +22,7 @@ MANY = 10_000  # degrees of freedom, from which on t is taken as normal
 
 
 @dataclass(frozen=True)
-class Together(Estimate):
+class Simultaneous(Estimate):
     """One of several effects whose intervals hold together.
 
     p: of an effect of 0, for all of them together. method: Dunnett or Bonferroni. error, df: standard error of the
@@ -38,7 +38,7 @@ class Together(Estimate):
         """As of any estimate; the p-value is that of another 0, and is had from the interval."""
         return Estimate(self.effect, self.interval, self.n, self.over, self.covers).mapped(f)
 
-    def erring(self, share: float) -> "Together":
+    def erring(self, share: float) -> "Simultaneous":
         """The same with intervals that err with this share of the probability alone (Bonferroni, for 1 / share)."""
         wide = replace(self, p=p_of_all(self.p, 1 / share))
         return replace(wide, interval=lambda level: self.interval(level_of_each(level, 1 / share)))
@@ -61,7 +61,7 @@ def p_value(estimate: Estimate) -> float:
     >>> round(p_value(mean([1.0, 2.0, 3.0])), 10)  # scipy.stats.ttest_1samp([1, 2, 3], 0)
     0.0741799002
     """
-    if isinstance(estimate, Together) and not isnan(estimate.p):
+    if isinstance(estimate, Simultaneous) and not isnan(estimate.p):
         return estimate.p
     low, high = estimate.interval(0.95)
     if not np.isfinite([low, high]).all() or low == high:
@@ -149,7 +149,7 @@ def against(groups: Mapping[K, Iterable[float]], control: K, covers: str = "seed
 
             p = max(1 - all_within(abs(effect) / error, shares, df), 0.0) if error else nan
             covered, least = f"{said} ({DUNNETT})", min(n, sizes[0])
-            return Together(effect, interval, least, "seeds", covered, p, DUNNETT, error, df)
+            return Simultaneous(effect, interval, least, "seeds", covered, p, DUNNETT, error, df)
 
         return {key: estimate(key) for key in others}
     pairs = {str(number): (key, control) for number, key in enumerate(others)}
@@ -157,11 +157,11 @@ def against(groups: Mapping[K, Iterable[float]], control: K, covers: str = "seed
     return {key: at_once(alone[number], len(others), covers) for number, (key, _) in pairs.items()}
 
 
-def at_once(estimate: Estimate, number: int, covers: str = "") -> Together:
+def at_once(estimate: Estimate, number: int, covers: str = "") -> Simultaneous:
     """The same, which has Student's interval, with one wide enough for a number of comparisons (Bonferroni)."""
     said = f"{covers or estimate.covers}, {number} comparisons together ({BONFERRONI})"
     alone = (estimate.effect, estimate.interval, estimate.n, estimate.over, said, p_value(estimate), BONFERRONI)
-    return Together(*alone, *_error_and_df(estimate)).erring(1 / number)
+    return Simultaneous(*alone, *_error_and_df(estimate)).erring(1 / number)
 
 
 def _error_and_df(estimate: Estimate) -> tuple[float, float]:
@@ -200,7 +200,7 @@ def seeds_needed(estimate: Estimate, level: float = 0.95) -> int | None:
     half = (high - low) / 2
     if not np.isfinite(half) or half == 0 or low > 0 or high < 0 or round(estimate.effect, 9) == 0:
         return None
-    known = (estimate.error, estimate.df) if isinstance(estimate, Together) else (nan, nan)
+    known = (estimate.error, estimate.df) if isinstance(estimate, Simultaneous) else (nan, nan)
     error, df = _error_and_df(estimate) if isnan(known[0]) else known
     if estimate.over != "seeds" or isnan(error):
         return None

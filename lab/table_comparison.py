@@ -15,7 +15,7 @@ import pandas as pd
 
 from lab import estimates
 from lab.data import files
-from lab.differences import Difference, check_level, difference_of, interval_of, paragraph, scaled, together
+from lab.differences import Difference, adjusted, check_level, difference_of, interval_of, paragraph, scaled
 from lab.errors import ArgumentError, check_choice, listed, shown
 from lab.plots import go
 from lab.simultaneous import p_value
@@ -96,7 +96,7 @@ class TableComparison:
             def again(name: str, level: float) -> Difference:
                 return self.difference(name, level=level)
 
-            differences, why = together(differences, values, self.baseline, level, again, paired)
+            differences, why = adjusted(differences, values, self.baseline, level, again, paired)
         pairs = f"pairs by {self.pair_by}" if paired else "runs, taken as independent"
         head = f"{self.metric} was compared by {self.group}, over {pairs}."
         text = paragraph(head, values, differences, "", self.better, why)

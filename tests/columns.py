@@ -10,7 +10,7 @@ from pathlib import Path
 from playwright.sync_api import sync_playwright
 
 from lab.catalogue import registry
-from lab.catalogue.shipped import best_scale, read
+from lab.catalogue.shipped import read, resolve_scale
 from lab.plots.paper import column, paper
 from lab.plots.svg.labels import crowded, meet
 
@@ -34,7 +34,7 @@ def main(names: list[str]) -> int:
         page = started.chromium.launch(args=["--no-sandbox"], executable_path=chrome()).new_page()
         for name in names:
             entry = registry.entry(name)
-            canvas = column(read(entry, best_scale(entry)).plot.to_dict())
+            canvas = column(read(entry, resolve_scale(entry)).plot.to_dict())
             path = OUT / f"{name.replace('/', '_')}.svg"
             path.write_text(paper(canvas, name), encoding="utf-8")
             page.set_content(f"<body style='margin:0'>{path.read_text(encoding='utf-8')}")

@@ -8,7 +8,7 @@ import pandas as pd
 from lab.catalogue import scorecard
 from lab.catalogue.prediction import gains, judge
 from lab.catalogue.registry import entry
-from lab.catalogue.shipped import best_scale, shipped_results
+from lab.catalogue.shipped import resolve_scale, shipped_results
 from lab.estimates import Estimate, mean
 from lab.papers.simplicity.grokking import CONVERGED, faster
 from lab.papers.simplicity.images.functions import FROM_ZERO, SMOOTHED, _turns
@@ -19,7 +19,7 @@ from lab.statistics import LEVEL
 
 
 def table(name: str, which: str = "table") -> pd.DataFrame:
-    return shipped_results(name, best_scale(entry(name))).table(which)
+    return shipped_results(name, resolve_scale(entry(name))).table(which)
 
 
 @cache

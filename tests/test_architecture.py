@@ -36,7 +36,7 @@ LAYERS = (
     ("cli", "__main__"),
 )
 CROSSING = "crossing"  # among the papers: what puts functions of one into models of others, and so may know them all
-ASKING = [["catalogue"], ["api"], ["request"], ["widgets"], ["gallery"]]  # what names no paper (`registry.offers`)
+ASKING = [["catalogue"], ["api"], ["request"], ["widgets"], ["gallery"]]  # what names no paper (`registry.papers_with`)
 TOP = "lab"  # lab/__init__.py, which gives what the layers have
 
 
@@ -105,7 +105,7 @@ def violations(root: Path) -> list[str]:
             if own is None and room(module) == room("lab.papers.entry") and other in papers:
                 found.append(f"{at}: what papers share knows none of them")
             if target.startswith("lab.papers.") and other in papers and module.split(".")[1:2] in ASKING:
-                found.append(f"{at}: papers say in a module `offers` what others may ask of them")
+                found.append(f"{at}: papers say in a module `interface` what others may ask of them")
             if module.rpartition(".")[2] == "claims" and (".plots" in target or target.startswith("lab.plots")):
                 found.append(f"{at}: claims are measured in tables, without drawing")
     return found

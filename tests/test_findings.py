@@ -5,7 +5,7 @@ import re
 import pytest
 
 from lab.catalogue.registry import entry
-from lab.catalogue.shipped import best_scale
+from lab.catalogue.shipped import resolve_scale
 from tests.findings import NUMBERS
 from tests.processes import ROOT
 
@@ -23,7 +23,7 @@ def test_each_finding_has_one_picture_that_ships_and_the_command_that_draws_it()
     assert len(SECTIONS) == 12
     for section in SECTIONS:
         ((path, name, scale),) = shown(section)
-        assert (PAGE.parent / path).is_file() and scale == best_scale(entry(name))
+        assert (PAGE.parent / path).is_file() and scale == resolve_scale(entry(name))
         assert f"*`lab figure {name} --scale best`*" in section
     assert [name for section in SECTIONS for _, name, _ in shown(section)] == list(NUMBERS)
 

@@ -10,7 +10,7 @@ from torch import nn
 
 import lab
 from lab.catalogue.registry import entry
-from lab.catalogue.shipped import best_scale
+from lab.catalogue.shipped import resolve_scale
 from lab.cli import COMMANDS
 from lab.cli.figures import Figure
 from lab.widgets.explorer import Explorer
@@ -71,7 +71,7 @@ def test_its_pictures_are_what_the_call_below_them_gives():
     pictures = list(re.finditer(r"!\[[^]]*\]\(data/results/(\w+/\w+)/(\w+)/figure.png\)\n\n\*`(.+?)`", README))
     assert len(pictures) == README.count("![") > 0, "a picture without the call that gives it"
     for name, scale, call in (picture.groups() for picture in pictures):
-        assert call == f'lab.figure("{name}", "best")' and best_scale(entry(name)) == scale
+        assert call == f'lab.figure("{name}", "best")' and resolve_scale(entry(name)) == scale
         made = lab.figure(name, "best", progress=False)
         assert made.scale == scale and made.provenance["seeds"]
 

@@ -10,7 +10,7 @@ import lab
 from lab import estimates
 from lab.differences import difference_of, interval_of
 from lab.errors import ArgumentError, LabError
-from lab.simultaneous import Together, against, all_within, at_once, p_of_all, p_value
+from lab.simultaneous import Simultaneous, against, all_within, at_once, p_of_all, p_value
 
 COLUMNS = {"group": "act", "seed": "seed", "metric": "bits"}
 BITS = {"relu": [3.31, 3.28, 3.30], "mine": [3.21, 3.24, 3.22]}
@@ -294,7 +294,7 @@ def test_dunnetts_probability_is_that_of_a_fine_quadrature(shares):
 def test_a_p_value_follows_its_interval():
     estimate = estimates.compare({"a": [1.0, 2.0, 3.0], "b": [0.0, 0.5, 1.0]}, {"": ("a", "b")})[""]
     wide = at_once(estimate, 2)
-    assert isinstance(wide, Together) and p_value(wide) == pytest.approx(2 * p_value(estimate))
+    assert isinstance(wide, Simultaneous) and p_value(wide) == pytest.approx(2 * p_value(estimate))
     assert p_value(wide.shifted(-wide.effect)) == 1.0 and np.isnan(p_of_all(float("nan"), 3))
 
 

@@ -14,18 +14,26 @@ from typing import TYPE_CHECKING, Any
 import pandas as pd
 
 from lab.catalogue import registry
-from lab.catalogue.figure import Figure, draw, settings
-from lab.catalogue.shipped import ShippedHistory, best_scale, copy_searches, read, shipped_histories, shipped_results
+from lab.catalogue.figure import Figure, draw
+from lab.catalogue.shipped import (
+    ShippedHistory,
+    copy_searches,
+    read,
+    resolve_scale,
+    shipped_histories,
+    shipped_results,
+    trained,
+)
 from lab.cluster.connection import connected
 from lab.devices import choose_device, device_name
-from lab.errors import ArgumentError, check_type, check_whole, listed, shown
+from lab.errors import ArgumentError, check_whole, listed, shown
 from lab.papers.entry import Entry, Planned
 from lab.papers.tables import curves
 from lab.places import SHIPPED
 from lab.plots.style import method_title
 from lab.progress import lasting
 from lab.run import MOST_SEEDS, Run, complete
-from lab.scale import BEST, check_scale
+from lab.scale import BEST
 from lab.spec import key, needs
 from lab.store import UNNOTED, Store, as_store
 from lab.versions import versions
@@ -70,8 +78,8 @@ def figure(
     >>> figure("transformers/fig6", scale="smoke", progress=False).table.columns.tolist()
     ['task', 'x', 'value', 'density', 'accuracy']
     """
-    store = as_store(store)
-    entry, meant = chosen(name, scale, tasks, store)
+    entry, store = registry.entry(name, tasks), as_store(store)
+    meant = resolve_scale(entry, scale, store)
     if cluster is None:
         choose_device(device)
     if seeds is not None:
@@ -84,11 +92,11 @@ def figure(
             f"scale={', '.join(most)} or {last}"
         )
     join = shipped and seeds is None and not force
-    if join and is_read(entry, meant, store, tasks is not None):
-        here = shipped_results(name, meant).tasks(entry)
-        missing = [task for task in entry.tasks if task not in here]
-        if missing and progress:
-            name_missing(entry, meant, missing)
+    here = shipped_results(name, meant).tasks(entry) if join else ()
+    enough = here == entry.tasks if tasks is not None else here
+    if enough and not trained(entry, meant, store):  # shipped results are drawn where nothing better is here
+        if progress and here != entry.tasks:
+            name_missing(entry, meant, [task for task in entry.tasks if task not in here])
         return read(entry, meant)
     table, facts, extras = measured(entry, meant, device, seeds, force, store, progress, cluster, join)
     if tasks is not None:
@@ -96,36 +104,6 @@ def figure(
     if seeds is not None and seeds != entry.seeds[meant]:
         facts["seeds_asked"] = seeds
     return draw(entry, meant, table, facts, extras)
-
-
-def chosen(name: str, scale: str, tasks: Sequence[str] | None = None, store: Store | None = None) -> tuple[Entry, str]:
-    """The entry, or the part of it that shows these tasks, and the scale that is meant by `scale`: by "best" the
-    largest at which it is shipped or all of it is trained; laptop where there is none."""
-    entry, store = registry.entry(name), as_store(store)
-    if tasks is not None:
-        named = [tasks] if isinstance(tasks, str) else tasks
-        entry = entry.for_tasks(check_type("tasks", named, (list, tuple), "a list of names"))
-    if check_scale(scale, (*entry.scales, BEST)) != BEST:
-        return entry, scale
-    best = best_scale(entry)
-    larger = entry.scales[entry.scales.index(best) + 1 :]
-    return entry, next((scale for scale in reversed(larger) if trained(entry, scale, store)), best)
-
-
-def trained(entry: Entry, scale: str, store: Store) -> bool:
-    """Whether the store has all runs of an entry; never where there are none to train."""
-    planned = entry.plan(scale, entry.seeds[scale])
-    return bool(planned) and all(store.has(spec) for _, spec in planned)
-
-
-def is_read(entry: Entry, scale: str, store: Store, whole: bool = False) -> bool:
-    """Whether shipped results are drawn, as nothing better is here: the store lacks runs. whole: of all its tasks.
-
-    >>> is_read(registry.entry("transformers/fig6"), "laptop", Store())
-    True
-    """
-    here = shipped_results(entry.name, scale)
-    return bool(here.has_all(entry) if whole else here.tasks(entry)) and not trained(entry, scale, store)
 
 
 def measured(
@@ -223,7 +201,7 @@ def provenance(entry: Entry, scale: str, runs: Sequence[Run | ShippedHistory], s
         "data": entry.origin.data(scale),
         "seconds": round(seconds, 1),
         "made": datetime.now(UTC).isoformat(timespec="seconds"),
-        **settings(entry, scale),
+        **entry.settings(scale),
         **({"examples": entry.examples[scale]} if entry.examples else {}),
         "searches": {key(search): search.task_name for run in runs for search in needs(run.spec)},
         "training_seconds": round(sum(run.notes["seconds"] for run in stored)),
@@ -274,8 +252,8 @@ class EntryRuns:
     def table(self) -> pd.DataFrame:
         """What the figure measures of its runs, with all its seeds: the table of `lab.figure`, which the plot and the
         caption are made from. Of a scale that is not shipped the runs are trained first."""
-        shipped = is_read(self._entry, self.scale, as_store(None))
-        return figure(self.name, self.scale, progress=not shipped).table
+        is_shipped = bool(shipped_results(self.name, self.scale).tasks(self._entry))
+        return figure(self.name, self.scale, progress=not is_shipped).table
 
     def runs(self, by: str = "method", trained: bool = True, progress: bool = True, **labels: object) -> dict[str, Run]:
         """Runs by their label `by`. They are read from the store, or as they came with the lab (data/runs); what
@@ -326,7 +304,8 @@ def entry(name: str, scale: str = "laptop", seeds: int = 1) -> EntryRuns:
     >>> entry("simplicity/fig30", "smoke")
     3 runs of simplicity/fig30, scale smoke, by prefactor, seed (.labels, .runs(), .table)
     """
-    of, scale = chosen(name, scale)
+    of = registry.entry(name)
+    scale = resolve_scale(of, scale, as_store(None))
     plan = of.plan(scale, check_whole("seeds", seeds, 1, MOST_SEEDS))
     planned = [(labels | {"seed": spec.seed}, spec) for labels, spec in plan]
     if not planned:

@@ -212,7 +212,7 @@ def verify(path: str | Path) -> tuple[bool, str]:
             return False, f"{of}: {min(strange)[:12]} is no run of its figure"
         made = read(registry.entry(here.facts["entry"]), here.facts["scale"], here)
         plot, drawn = (json.loads(text) for text in ((here.folder / "figure.json").read_bytes(), made.to_json()))
-        numbers = f"{counted(len(here.names), 'table')} and {counted(len(keys), 'run')} are whole"
+        numbers = f"{counted(len(here.files), 'table')} and {counted(len(keys), 'run')} are whole"
         if plot["data"] != drawn["data"]:
             return False, f"{of}: {numbers}, and this lab draws another plot from them"
         return True, f"{of}: {numbers}, and give its plot"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import html
-import json
 import shutil
 from collections.abc import Mapping
 from contextlib import suppress
@@ -48,11 +47,6 @@ class Figure:
     summary: str = ""
     extras: Mapping[str, pd.DataFrame] = field(default_factory=dict)
     headline: str = ""
-
-    def __post_init__(self) -> None:
-        from lab.plots.page import Plot
-
-        object.__setattr__(self, "plot", Plot(self.plot))
 
     def __repr__(self) -> str:
         return (
@@ -237,11 +231,13 @@ EARLIER = "earlier_settings"  # in the provenance of shipped results: what is di
 
 def draw(entry: Entry, scale: str, table: pd.DataFrame, facts: dict, extras: dict) -> Figure:
     """A figure from its table, provenance and further tables."""
+    from lab.plots.page import Plot
+
     results = [entry.functions_summary(extras["functions"])] if entry.functions_summary else []
     summary = true_minus(" ".join(filter(None, [*results, entry.summary(table)])))
     plot = entry.plot(table, extras["functions"]) if entry.functions else entry.plot(table)
     headline, caption = words(entry, summary, table, facts)
-    return Figure(plot, table, facts, caption, entry.name, scale, summary, extras, headline)
+    return Figure(Plot(plot), table, facts, caption, entry.name, scale, summary, extras, headline)
 
 
 def words(entry: Entry, summary: str, table: pd.DataFrame, facts: dict) -> tuple[str, str]:
@@ -272,18 +268,3 @@ def words(entry: Entry, summary: str, table: pd.DataFrame, facts: dict) -> tuple
     headline = [shows, " ".join(filter(None, [summary, paper_says])), earlier]
     caption = [shows, summary, paper_says, entry.numbers(table), made, earlier, departed]
     return true_minus("\n".join(filter(None, headline))), true_minus("\n".join(filter(None, caption)))
-
-
-def settings(entry: Entry, scale: str) -> dict:
-    """What an entry says of the runs of its plan, a function of their settings alone: hyper-parameters, each with its
-    value and where it is from; departures from the paper; guesses. As JSON has them."""
-    return json.loads(
-        json.dumps(
-            {
-                "hyperparameters": entry.origin.hyperparameters(scale),
-                "departures": [*entry.notes(scale), *entry.origin.departures(scale)],
-                "guesses": entry.origin.guesses,
-            },
-            allow_nan=False,
-        )
-    )

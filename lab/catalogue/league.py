@@ -13,7 +13,7 @@ import torch
 
 from lab.catalogue import build
 from lab.catalogue.figure import Figure, draw
-from lab.catalogue.registry import offers
+from lab.catalogue.registry import papers_with
 from lab.errors import ArgumentError, LabError, check_path, shortened, shown
 from lab.nonlinearity import document
 from lab.nonlinearity.check import check
@@ -26,7 +26,7 @@ from lab.run import Run, complete
 from lab.spec import Knots, Part, key
 from lab.store import Store, as_store
 
-league = offers("league")[0].league
+league = papers_with("league")[0].league
 ENTRY, ROOM = "crossing/league", "league"  # where own functions are in the zoo
 NEEDED = (  # laws without which nothing in the league can be measured
     *("the same at each call", "no global random numbers", "each number by itself", "any number of axes"),

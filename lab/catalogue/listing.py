@@ -3,10 +3,9 @@
 import textwrap
 from typing import Any
 
-from lab.catalogue.build import trained
 from lab.catalogue.figure import EARLIER
 from lab.catalogue.registry import entries
-from lab.catalogue.shipped import shipped_results
+from lab.catalogue.shipped import shipped_results, trained
 from lab.papers.entry import Entry
 from lab.places import SHIPPED
 from lab.spec import from_json
@@ -51,9 +50,9 @@ def in_words(row: dict, width: int) -> str:
 def _shipped(entry: Entry, scale: str) -> str:
     """What is shipped of an entry at a scale, in words; empty where nothing is."""
     here = shipped_results(entry.name, scale)
-    if not here:
+    if not here.facts:
         return ""
-    some = "" if here.has_all(entry) else f", {', '.join(here.tasks(entry))} alone"
+    some = "" if here.tasks(entry) == entry.tasks else f", {', '.join(here.tasks(entry))} alone"
     return f"shipped{some}{', with earlier settings' if EARLIER in here.facts else ''}"
 
 

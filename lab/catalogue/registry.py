@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import difflib
 import re
+from collections.abc import Sequence
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
@@ -52,9 +53,9 @@ def _title(path: Path) -> str:
     return text.splitlines()[0] if text else path.parent.name
 
 
-def offers(name: str) -> list[ModuleType]:
-    """The modules `offers` of the papers that offer something by this name to the rest of the lab."""
-    modules = (f"lab.papers.{paper}.offers" for paper in PAPERS)
+def papers_with(name: str) -> list[ModuleType]:
+    """Those of the papers' modules `interface` that have something by this name for the rest of the lab."""
+    modules = (f"lab.papers.{paper}.interface" for paper in PAPERS)
     return [paper for paper in map(import_module, filter(find_spec, modules)) if hasattr(paper, name)]
 
 
@@ -65,7 +66,7 @@ def setting(task: Any, scale: str, attention: str | None = None) -> Any:
     >>> setting("mano", "paper").model.width
     128
     """
-    answers = (paper.setting(task, scale, attention) for paper in offers("setting"))
+    answers = (paper.setting(task, scale, attention) for paper in papers_with("setting"))
     return next(answer for answer in answers if answer is not None)
 
 
@@ -75,7 +76,8 @@ def names(paper: str) -> list[str]:
     >>> names("transformers")[:3]
     ['transformers/fig2', 'transformers/rates', 'transformers/fig3']
     """
-    known = getattr(_imported(f"lab.papers.{paper}"), "FIGURES", None)
+    load = import_module if paper in PAPERS else _of_user
+    known = getattr(load(f"lab.papers.{paper}"), "FIGURES", None)
     return list(entries(paper)) if known is None else [f"{paper}/{name}" for name in known.split()]
 
 
@@ -83,34 +85,34 @@ def entries(paper: str | None = None) -> dict[str, Entry]:
     """All entries by name, in the order of the papers; or those of one paper, and no other paper is imported."""
     if paper is None:
         return {name: entry for paper in papers() for name, entry in entries(paper).items()}
-    of = _imported(f"lab.papers.{paper}")
+    load = import_module if paper in PAPERS else _of_user
+    of = load(f"lab.papers.{paper}")
     every = (one.name for one in iter_modules(of.__path__) if not one.name.startswith("test_"))  # of a user's paper
     sections = getattr(of, "MODULES", every)
-    modules = [_imported(f"{of.__name__}.{name}") for name in sections]
+    modules = [load(f"{of.__name__}.{name}") for name in sections]
     unordered = [entry for module in modules for entry in getattr(module, "ENTRIES", ())]
     return {entry.name: entry for entry in sorted(unordered, key=lambda entry: entry.order)}
 
 
-def _imported(name: str) -> ModuleType:
-    """A module. Raises LabError where it is the user's and has a fault."""
+def _of_user(name: str) -> ModuleType:
+    """A module of a user's paper. Raises LabError where it has a fault."""
     try:
         return import_module(name)
     except Exception as error:
-        if name.split(".")[2] in PAPERS:
-            raise
         where = f"line {error.lineno}: " if isinstance(error, SyntaxError) else ""
         raise LabError(f"{name} of LAB_PAPERS cannot be imported ({where}{type(error).__name__}: {error})") from error
 
 
-def entry(name: str) -> Entry:
-    """The entry of that name.
+def entry(name: str, tasks: Sequence[str] | None = None) -> Entry:
+    """The entry of that name, or the part of it that shows these tasks.
 
     >>> entry("transformers/fig5").section
     '3.2'
     """
     paper = name.partition("/")[0] if isinstance(name, str) else ""
-    known = entries(paper) if paper in papers() else {}
-    return known[name] if paper and name in known else known[check_name(name)]
+    known = entries(paper) if paper in PAPERS or paper in papers() else {}
+    whole = known[name] if name in known else known[check_name(name)]
+    return whole if tasks is None else whole.for_tasks(tasks)
 
 
 def check_name(name: str) -> str:

@@ -28,7 +28,6 @@ from lab.nonlinearity.document import checksum
 from lab.papers.entry import Entry
 
 PACKED = ".gz"
-ENDINGS = (".csv", f".csv{PACKED}")
 BROKEN = (OSError, EOFError, ValueError, zlib.error)  # what reading a damaged file raises
 SEAL = "sha256"  # of provenance.json, and of a note: the digest of its other facts
 FORMER = {  # methods as tables of earlier versions name them
@@ -52,22 +51,18 @@ class Results:
 
     folder: Path
 
-    def __bool__(self) -> bool:
-        return (self.folder / "provenance.json").is_file()
-
-    def path(self, table: str = "table") -> Path | None:
-        """The file of a table, plain or packed; None where there is none."""
-        return next((path for end in ENDINGS if (path := self.folder / f"{table}{end}").is_file()), None)
-
     @property
-    def names(self) -> list[str]:
-        """The tables that are here, by name: "table", and for some entries "curves" or "functions"."""
-        return sorted({path.name.partition(".")[0] for end in ENDINGS for path in self.folder.glob(f"*{end}")})
+    def files(self) -> dict[str, Path]:
+        """The tables that are here, plain before packed ones, by name: "table", for some "curves" or "functions"."""
+        paths = (path for end in (PACKED, "") for path in self.folder.glob(f"*.csv{end}"))
+        return dict(sorted({path.name.partition(".")[0]: path for path in paths}.items()))
 
     @cached_property
     def facts(self) -> dict:
-        """The provenance. One without a checksum is older than it, and read as it is."""
+        """The provenance; empty where there is none. One without a checksum is older than it, and read as it is."""
         path = self.folder / "provenance.json"
+        if not path.is_file():
+            return {}
         try:
             facts = json.loads(path.read_bytes())
             seal = facts.pop(SEAL, None)
@@ -80,10 +75,10 @@ class Results:
     def table(self, name: str = "table") -> pd.DataFrame:
         """A table that is the one that the provenance tells of, if there is a provenance; with today's names of
         methods, whichever version wrote it."""
-        path = self.path(name)
+        path = self.files.get(name)
         if path is None:
             raise LabError(f"{self.folder} has no {name}.csv; {self._again}")
-        stated = self.facts.get("tables", {}) if self else {}
+        stated = self.facts.get("tables", {})
         try:
             content = _content(path)
             if name in stated and sha256(content).hexdigest() != stated[name]:
@@ -96,20 +91,17 @@ class Results:
 
     def digests(self) -> dict[str, str]:
         """Digests of all tables that are here; a damaged one raises."""
-        for name in self.names:
+        for name in self.files:
             self.table(name)
-        return digests({name: _content(path) for name in self.names if (path := self.path(name))})
+        return digests({name: _content(path) for name, path in self.files.items()})
 
     def tasks(self, entry: Entry) -> tuple[str, ...]:
         """The tasks of the entry that the results show: all of them, or those that the provenance names; none where
         there are no results."""
-        if self:
-            return tuple(self.facts.get("tasks", entry.tasks))
-        return entry.tasks if self.path() else ()
-
-    def has_all(self, entry: Entry) -> bool:
-        """Whether the results show all tasks of the entry."""
-        return set(entry.tasks) <= set(self.tasks(entry))
+        if not self.facts and "table" not in self.files:
+            return ()
+        shown = self.facts.get("tasks", entry.tasks)
+        return tuple(task for task in entry.tasks if task in shown)
 
     @property
     def _again(self) -> str:

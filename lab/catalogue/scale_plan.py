@@ -90,9 +90,9 @@ def recorded() -> StepTimes:
     records: dict[frozenset[str], Record] = {}
     for entry in entries().values():
         for scale in RECORDED:
-            if scale not in entry.scales or not (here := shipped_results(entry.name, scale)):
+            facts = shipped_results(entry.name, scale).facts if scale in entry.scales else {}
+            if not facts:
                 continue
-            facts = here.facts
             planned = dict.fromkeys(spec for _, spec in shipped_plan(entry, facts))
             keys = frozenset(map(key, planned))
             # of joined runs the seconds are not known

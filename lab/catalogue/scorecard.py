@@ -85,7 +85,7 @@ def score(scale: str | None = None, results: str | Path = RESULTS) -> dict[str, 
                 card["numbers"] += [_numbers(entry, where, table)] if entry.printed else []
             except (LookupError, ValueError, TypeError) as error:  # of a table of other columns
                 raise LabError(
-                    f"{Results(folder / entry.name / where).path()} does not fit {entry.name} ({error!r}); "
+                    f"{Results(folder / entry.name / where).files['table']} does not fit {entry.name} ({error!r}); "
                     f"make it again: lab figure {entry.name} --scale {where}"
                 ) from error
     return card
@@ -94,14 +94,14 @@ def score(scale: str | None = None, results: str | Path = RESULTS) -> dict[str, 
 def _tables(entry: Entry, scale: str | None, folder: Path) -> tuple[str, dict[str, pd.DataFrame]]:
     """The scale that is read, and its tables by name, those that are here: "table" and, for some, "functions"."""
     of_scale = {name: Results(folder / entry.name / name) for name in ([scale] if scale else PREFERRED)}
-    here = {name: results for name, results in of_scale.items() if results.path()}
+    here = {name: results for name, results in of_scale.items() if "table" in results.files}
     if not here:
         return scale or PREFERRED[-1], {}
-    whole = (name for name, results in here.items() if results.has_all(entry))
+    whole = (name for name, results in here.items() if results.tasks(entry) == entry.tasks)
     chosen = next(whole, next(iter(here)))  # a claim that speaks of many tasks is not read from some
     names = ["table", *(["functions"] if any(claim.of_functions for claim in entry.claims) else [])]
     with pd.option_context("mode.string_storage", "python"):  # arrow's strings are slow to loop over, as claims do
-        tables = {one: here[chosen].table(one) for one in names if here[chosen].path(one)}
+        tables = {one: here[chosen].table(one) for one in names if one in here[chosen].files}
     for other in {claim.with_entry for claim in entry.claims if claim.with_entry}:
         if "table" in (theirs := _tables(entries()[other], scale, folder)[1]):
             tables[other] = _both(entry.name, tables["table"], other, theirs["table"])

@@ -10,7 +10,7 @@ import numpy as np
 import torch
 
 from lab.catalogue import registry
-from lab.catalogue.figure import Figure, draw, settings
+from lab.catalogue.figure import Figure, draw
 from lab.catalogue.results import Results, note, pack, sealed, with_note
 from lab.errors import LabError
 from lab.files import put
@@ -18,6 +18,7 @@ from lab.nonlinearity.spline import Spline
 from lab.papers.entry import Entry, Planned
 from lab.papers.tables import curves
 from lab.places import RESULTS, SHIPPED
+from lab.scale import BEST, check_scale
 from lab.spec import RunSpec, key, needs
 from lab.store import Store
 from lab.versions import arithmetic
@@ -27,7 +28,7 @@ OF_ALL_TASKS = ("seconds", "training_seconds", "kernels", "commits", "instructio
 
 
 def shipped_results(name: str, scale: str) -> Results:
-    """The shipped results of an entry at a scale; false where there are none.
+    """The shipped results of an entry at a scale, which need not be there.
 
     >>> shipped_results("transformers/fig6", "laptop").table().columns.tolist()
     ['task', 'x', 'value', 'density', 'accuracy']
@@ -35,14 +36,26 @@ def shipped_results(name: str, scale: str) -> Results:
     return Results(RESULTS / name / scale)
 
 
-def best_scale(entry: Entry) -> str:
-    """The largest scale at which results of all tasks of an entry are shipped; laptop where there is none.
+def trained(entry: Entry, scale: str, store: Store) -> bool:
+    """Whether the store has all runs of an entry; never where there are none to train."""
+    planned = entry.plan(scale, entry.seeds[scale])
+    return bool(planned) and all(store.has(spec) for _, spec in planned)
 
-    >>> best_scale(registry.entry("transformers/fig6"))
-    'paper'
+
+def resolve_scale(entry: Entry, scale: str = BEST, store: Store | None = None) -> str:
+    """The scale that is meant. By "best" the largest, above smoke, at which results of all tasks of an entry are
+    shipped, or all its runs are in the store, if one is given; laptop where there is none.
+
+    >>> resolve_scale(registry.entry("transformers/fig6")), resolve_scale(registry.entry("transformers/fig6"), "smoke")
+    ('paper', 'smoke')
     """
-    larger = (scale for scale in reversed(entry.scales) if scale != "smoke")
-    return next((scale for scale in larger if shipped_results(entry.name, scale).has_all(entry)), "laptop")
+    if check_scale(scale, (*entry.scales, BEST)) != BEST:
+        return scale
+    for scale in reversed(entry.scales):
+        whole = shipped_results(entry.name, scale).tasks(entry) == entry.tasks
+        if scale != "smoke" and (whole or store is not None and trained(entry, scale, store)):
+            return scale
+    return "laptop"
 
 
 def shipped_plan(entry: Entry, facts: dict) -> list[Planned]:
@@ -61,8 +74,8 @@ def shipped_plan(entry: Entry, facts: dict) -> list[Planned]:
 def read(entry: Entry, scale: str, here: Results | None = None) -> Figure:
     """A figure drawn anew from its results, by default the shipped ones; settings and departures are those of the runs
     that it has."""
-    here = here or shipped_results(entry.name, scale)
-    facts, names = dict(here.facts), ["table", *(name for name in ("curves", "functions") if here.path(name))]
+    here = shipped_results(entry.name, scale) if here is None else here
+    facts, names = dict(here.facts), ["table", *(name for name in here.files if name in ("curves", "functions"))]
     table, *others = map(here.table, names)
     tasks = here.tasks(registry.entry(entry.name))
     if set(entry.tasks) < set(tasks):
@@ -71,7 +84,7 @@ def read(entry: Entry, scale: str, here: Results | None = None) -> Figure:
     elif len(tasks) < len(entry.tasks):
         entry = entry.for_tasks(tasks)
     if set(facts["runs"]) == {key(spec) for _, spec in shipped_plan(entry, facts)}:
-        facts |= settings(entry, scale)  # how the same runs are put into words may have been corrected
+        facts |= entry.settings(scale)  # how the same runs are put into words may have been corrected
     return draw(entry, scale, table, facts, dict(zip(names[1:], others, strict=True)))
 
 
@@ -112,7 +125,7 @@ def redraw(name: str, scale: str = "laptop") -> None:
         facts = Results(Path(place)).facts
         facts["tables"] = here.digests()  # of the files here: a number that was read may be written otherwise
         put(here.folder / "figure.json", (Path(place) / "figure.json").read_bytes())
-        if scale == best_scale(entry):
+        if scale == resolve_scale(entry):
             put(here.folder / "figure.png", with_note((Path(place) / "figure.png").read_bytes(), note(facts)))
     put(here.folder / "provenance.json", sealed(facts))
     pack(here.folder)
@@ -137,9 +150,10 @@ def shipped_functions(names: Iterable[str], scale: str = "laptop") -> dict[str, 
     """
     splines: dict[str, Spline] = {}
     for name in names:
-        if not shipped_results(name, scale).path("functions"):
+        here = shipped_results(name, scale)
+        if "functions" not in here.files:
             continue
-        functions = shipped_results(name, scale).table("functions")
+        functions = here.table("functions")
         for task, rows in functions[functions["chosen"].astype(bool)].groupby("task", sort=False):
             x, values = rows["x"].to_numpy(), torch.tensor(rows["value"].to_numpy(), dtype=torch.float32)
             splines.setdefault(task, Spline(values, float(x[0]), float(x[-1])))
@@ -182,10 +196,9 @@ def shipped_histories(paper: str, scale: str, specs: Iterable[RunSpec]) -> dict[
     histories: dict[RunSpec, ShippedHistory] = {}
     for name, entry in registry.entries(paper).items():
         here = shipped_results(name, scale)
-        if entry.measure is not curves or not here or not wanted - set(histories):
+        if entry.measure is not curves or not here.facts or not wanted - set(histories):
             continue
-        facts = here.facts
-        table = here.table()
+        facts, table = here.facts, here.table()
         columns = [column for column in table.columns if column not in ("step", "accuracy", "diverged")]
         groups = dict(iter(table.groupby(columns, sort=False)))
         for labels, spec in shipped_plan(entry, facts):

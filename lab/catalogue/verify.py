@@ -30,7 +30,8 @@ def verify(path: str | Path) -> tuple[bool, str]:
     of_these = entry.for_tasks(tasks) if tasks else entry
     planned = [spec for _, spec in of_these.plan(scale, seeds or entry.seeds[scale])]
     stored = all(map(Store().has, planned))
-    shipped = not seeds and shipped_results(entry.name, scale).has_all(of_these) and not (stored and planned)
+    whole = shipped_results(entry.name, scale).tasks(of_these) == of_these.tasks
+    shipped = not seeds and whole and not (stored and planned)
     if not stored and not shipped:
         raise LabError(f"{path}: {of}: there are no results here to compare with; `lab figure {path}` makes them")
     made = figure(entry.name, scale, seeds=seeds, shipped=shipped, progress=False, tasks=tasks)
@@ -42,7 +43,7 @@ def verify(path: str | Path) -> tuple[bool, str]:
         return False, f"{path}: {of}: of other runs ({stated['seeds']} seeds) than those that are here"
     drawn = Results(Path(path).parent)
     other = [name for name in stated["tables"] if now.get(name) != stated["tables"][name]]
-    if drawn.path() and drawn.digests() == stated["tables"]:
+    if "table" in drawn.files and drawn.digests() == stated["tables"]:
         said = "; ".join(f"{name}: {differing(drawn.table(name), tables.get(name))}" for name in other)
         return False, f"{path}: {of}: {said}"
     cure = "where its tables lie in its folder, they are compared cell by cell"

@@ -1,7 +1,7 @@
 """The zoo with what its functions gain and receive, and how what a search found gets there.
 
-`lab.nonlinearity.zoo` reads the functions. A paper that learns them says in its module `offers` which runs, and which
-rows of its tables, are with a function.
+`lab.nonlinearity.zoo` reads the functions. A paper that learns them says in its module `interface` which runs, and
+which rows of its tables, are with a function.
 """
 
 import json
@@ -15,7 +15,7 @@ from types import ModuleType
 import numpy as np
 import pandas as pd
 
-from lab.catalogue.registry import offers
+from lab.catalogue.registry import papers_with
 from lab.catalogue.results import Results
 from lab.catalogue.shipped import shipped_results
 from lab.errors import LabError
@@ -174,7 +174,7 @@ def gain(phi: Spline, plain: dict, store: Store | None = None) -> dict:
 
 def _of_paper(search: Search | ModuleSearch) -> ModuleType:
     """The module of the paper that has such a search's task."""
-    return next(paper for paper in offers("has") if paper.has(search))
+    return next(paper for paper in papers_with("has") if paper.has(search))
 
 
 def _compared(ours: pd.DataFrame, baseline: pd.DataFrame) -> tuple[dict[str, Estimate], int]:
@@ -194,8 +194,9 @@ def _shipped(search: Search) -> Iterator[tuple[str, pd.DataFrame, pd.DataFrame]]
         folder = facts.parent
         if key(search) not in _searches(facts, facts.stat().st_mtime_ns):
             continue
-        path = Results(folder).path("curves") or Results(folder).path()
-        rows = _read(folder, path.name.partition(".")[0] if path else "table", path.stat().st_mtime_ns if path else 0)
+        files = Results(folder).files
+        name = "curves" if "curves" in files else "table"
+        rows = _read(folder, name, files[name].stat().st_mtime_ns if name in files else 0)
         if not {"task", "seed", "step", "accuracy", "diverged"} <= set(rows) or "width" in rows:
             continue  # no curves, or those of other widths, too
         rows = rows[rows["task"] == search.task_name]
@@ -231,7 +232,7 @@ def inputs_of(phi: Spline, store: Store | None = None) -> Received | None:
     Looked for by the function's values, so that inputs never stand beside a function that did not receive them: in
     shipped tables that have what functions receive, then among the runs of the store.
     """
-    for paper in offers("INPUTS"):
+    for paper in papers_with("INPUTS"):
         known = _received_in(paper.INPUTS, phi)
         if known is None and with_own():
             known = _received(phi, paper, store or Store())
@@ -244,7 +245,7 @@ def _received_in(figure: str, phi: Spline) -> Received | None:
     """What the table of a shipped figure says that a function receives."""
     for scale in COMMON:
         here = shipped_results(figure, scale)
-        path = here.path()
+        path = here.files.get("table")
         if path is None:
             continue
         for task, rows in _read(here.folder, "table", path.stat().st_mtime_ns).groupby("task", sort=False):

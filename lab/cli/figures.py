@@ -93,19 +93,22 @@ class Figure:
             return self._unpack() if kind == ".zip" else self._again()
         check_name(self.name)  # before what draws figures is imported, which takes seconds
         tasks = [check_task_name(task.strip()) for task in self.tasks.split(",")] if self.tasks else None
-        from lab.catalogue.build import chosen, figure, is_read
+        from lab.catalogue.build import figure
+        from lab.catalogue.registry import entry
+        from lab.catalogue.shipped import resolve_scale, shipped_results
         from lab.store import Store
 
-        entry, scale = chosen(self.name, self.scale, tasks)
+        of_these = entry(self.name, tasks)
+        scale = resolve_scale(of_these, self.scale, Store())
         out = writable(self.out or Path("out") / self.name / scale)
         # who names a scale wants it trained; of the best, what is shipped is drawn, as in Python and in notebooks
         device, cluster, best = self.device, self.cluster, self.scale == BEST
         if self.compare and best:
             raise ArgumentError("--compare trains, and --scale best does not; name a scale")
         if self.compare:
-            self._draw_shipped(entry, scale, out / "shipped")
+            self._draw_shipped(of_these, scale, out / "shipped")
         made = figure(self.name, self.scale, device, self.seeds, self.force, shipped=best, tasks=tasks, cluster=cluster)
-        if best and is_read(entry, scale, Store(), tasks is not None):
+        if best and made.provenance["made"] == shipped_results(self.name, scale).facts.get("made"):
             said = f"{self.name}, scale {scale}: these are shipped results; to train them: lab figure {self.name}"
             print(f"{said} --scale {scale if scale != 'paper' else 'laptop'}", file=sys.stderr)
         self._write(made, out)
@@ -125,7 +128,7 @@ class Figure:
         """What is shipped, marked as such, while nothing is trained yet."""
         from lab.catalogue.shipped import read, shipped_results
 
-        if not shipped_results(entry.name, scale):
+        if not shipped_results(entry.name, scale).facts:
             raise ArgumentError(f"--compare: no results of {entry.name} are shipped at scale {scale}")
         shown = read(entry, scale)
         shown = replace(shown, caption=f"Shipped with the lab, not trained here.\n{shown.caption}")
@@ -148,7 +151,7 @@ class Figure:
         from lab.catalogue.shipped import shipped_results
 
         here = shipped_results(name, asked.scale)
-        if tasks or not here or here.digests() != stated["tables"]:
+        if tasks or not here.facts or here.digests() != stated["tables"]:
             return asked.run()
         print(f"It is drawn from the same tables, which are here; to train it: {stated['command']}", file=sys.stderr)
         asked._write(figure(name, asked.scale, shipped=True), writable(self.out or Path("out") / name / asked.scale))

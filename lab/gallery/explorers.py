@@ -36,7 +36,7 @@ def explorers(scales: dict[str, str]) -> dict[str, str]:
 
 def _figure(name: str, scale: str) -> str:
     here = shipped_results(name, scale)
-    tables = {kind: here.table(kind) for kind in ("table", "curves", "functions") if here.path(kind)}
+    tables = {kind: here.table(kind) for kind in here.files}
     return explore(Figure(go.Figure(), tables.pop("table"), here.facts, "", name, scale, extras=tables)).page()
 
 

@@ -8,7 +8,7 @@ import torch
 
 from lab.catalogue.league import ENTRY, league, standing, yours
 from lab.catalogue.registry import entry
-from lab.catalogue.shipped import best_scale, shipped_results
+from lab.catalogue.shipped import resolve_scale, shipped_results
 from lab.gallery import pages
 from lab.nonlinearity.functions import scalars
 from lab.nonlinearity.part import as_module
@@ -19,11 +19,11 @@ from lab.tasks.named import task_title
 
 def page() -> str:
     """The league as it was shipped, with those of the user's own functions that are trained where the zoo has them."""
-    mine, here = yours(), shipped_results(ENTRY, best_scale(entry(ENTRY)))
+    mine, here = yours(), shipped_results(ENTRY, resolve_scale(entry(ENTRY)))
     if mine:
         table = standing(mine=True, progress=False, train=False).table
     else:
-        table = here.table("table") if here else pd.DataFrame()
+        table = here.table("table") if here.facts else pd.DataFrame()
     ranks = league.ranking(table) if len(table) else pd.DataFrame({"task": [], "function": []})
     parts = {name: name for name in scalars()} | {name: part for name, (part, _) in mine.items()}
     rows = [_row(str(name), rows, parts.get(str(name))) for name, rows in ranks.groupby("function", sort=False)]

@@ -12,7 +12,7 @@ from lab.catalogue.figure import walk
 from lab.catalogue.registry import PAPERS, entries
 from lab.catalogue.results import PACKED, Results
 from lab.catalogue.scorecard import score
-from lab.catalogue.shipped import best_scale, shipped_results
+from lab.catalogue.shipped import resolve_scale, shipped_results
 from lab.errors import ArgumentError, LabError, check_path
 from lab.gallery import league, pages
 from lab.gallery.explorers import CODES, FIGURES, LANDSCAPE, explorers
@@ -49,7 +49,8 @@ def write_gallery(out: str | Path = "out/gallery", results: Path = RESULTS, mine
 
 def _write(out: Path, results: Path) -> list[Path]:
     claims = score(results=results)["claims"]
-    shown = [(entry, scale) for entry in entries().values() if shipped_results(entry.name, scale := best_scale(entry))]
+    scales = ((entry, resolve_scale(entry)) for entry in entries().values())
+    shown = [(entry, scale) for entry, scale in scales if shipped_results(entry.name, scale).facts]
     written: list[Path] = []
 
     def put(name: str, text: str) -> None:
@@ -106,8 +107,7 @@ def _copy(card: pages.Card, out: Path) -> None:
 
 
 def _tables(folder: Path) -> list[str]:
-    here = Results(folder)
-    return [path.name for name in here.names if (path := here.path(name))]
+    return [path.name for path in Results(folder).files.values()]
 
 
 def _plot(folder: Path) -> bytes:

@@ -111,21 +111,23 @@ def left_out(problems: Mapping[str, str]) -> str:
 
 def zoo_files(folder: str | Path | None = None) -> dict[str, Path]:
     """Files by name, in the order of `zoo_names`."""
-    files = _named(ZOO, "*/*.json")
-    if not with_own():
-        return files
-    if folder is not None:
-        home = absolute_path("folder", folder)
-        if not home.is_dir():
+    homes = {"": ZOO}
+    if folder is not None and not _shipped_alone.get():
+        homes[f"{MINE}/"] = absolute_path("folder", folder)
+        if not homes[f"{MINE}/"].is_dir():
             raise ArgumentError(f"folder={str(folder)!r} is no folder; `lab search TASK --out {folder}` makes it a zoo")
-    else:
+    elif not _shipped_alone.get():
         try:
-            home = own_folder()
-        except LabError:
+            homes[f"{MINE}/"] = own_folder()
+        except LabError:  # a store that cannot be had hides no shipped function
             if user_folder("LAB_ZOO"):
                 raise
-            return files  # a store that cannot be had hides no shipped function
-    return files | {f"{MINE}/{name}": path for name, path in _named(home, "*.json", "*/*.json").items()}
+    files: dict[str, Path] = {}
+    for start, home in homes.items():
+        paths = (path for pattern in ("*.json", "*/*.json") for path in home.glob(pattern) if path.is_file())
+        named = {start + path.relative_to(home).with_suffix("").as_posix(): path for path in paths}
+        files |= dict(sorted(named.items()))
+    return files
 
 
 def own_folder() -> Path:
@@ -179,8 +181,3 @@ def is_of_another(path: Path, facts: dict) -> bool:
         return path.exists() and document.read(path).get("provenance", {}).get("key") != facts.get("key")
     except (OSError, ValueError, LabError, AttributeError):  # none of the lab's, or damaged
         return True
-
-
-def _named(folder: Path, *patterns: str) -> dict[str, Path]:
-    paths = [path for pattern in patterns for path in folder.glob(pattern) if path.is_file()]
-    return dict(sorted((path.relative_to(folder).with_suffix("").as_posix(), path) for path in paths))

@@ -3,6 +3,7 @@ settings are from."""
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -11,7 +12,7 @@ from itertools import groupby
 import pandas as pd
 
 from lab.data import datasets
-from lab.errors import ArgumentError, check_choice, listed
+from lab.errors import ArgumentError, check_choice, check_type, listed
 from lab.papers.claims import Claim
 from lab.plots import go
 from lab.run import Run
@@ -184,16 +185,27 @@ class Entry:
         restricted = self.origin.for_tasks
         if restricted is None or len(self.tasks) < 2:
             raise ArgumentError(f"{self.name} cannot be restricted to tasks; make it without naming any")
-        for task in tasks:
+        named = [tasks] if isinstance(tasks, str) else tasks
+        for task in check_type("tasks", named, (list, tuple), "a list of names"):
             check_choice("task", task, self.tasks)
-        chosen = tuple(task for task in self.tasks if task in tasks)
+        chosen = tuple(task for task in self.tasks if task in named)
         if not chosen:
-            raise ArgumentError(f"tasks={list(tasks)}: give one or more of {listed(self.tasks)}")
+            raise ArgumentError(f"tasks={list(named)}: give one or more of {listed(self.tasks)}")
 
         def plan(scale: str, seeds: int) -> list[Planned]:
             return [(labels, spec) for labels, spec in self.plan(scale, seeds) if labels["task"] in chosen]
 
         return replace(self, tasks=chosen, plan=plan, origin=restricted(chosen))
+
+    def settings(self, scale: str) -> dict:
+        """What is said of the runs of its plan, a function of their settings alone: hyper-parameters, each with its
+        value and where it is from; departures from the paper; guesses. As JSON has them."""
+        said = {
+            "hyperparameters": self.origin.hyperparameters(scale),
+            "departures": [*self.notes(scale), *self.origin.departures(scale)],
+            "guesses": self.origin.guesses,
+        }
+        return json.loads(json.dumps(said, allow_nan=False))
 
     @property
     def scales(self) -> tuple[str, ...]:

@@ -23,11 +23,13 @@ class CourseView(PageView):
 
 
 class StepSlider(widgets.SelectionSlider):
-    """Over the steps after which checkpoints were kept; it begins at the last. play: a button that moves it."""
+    """Over `steps`, after which checkpoints were kept; it begins at the last. play: a button that moves it."""
 
     def __init__(self, steps: Iterable[int]):
-        options = [(f"{step:,}", step) for step in sorted({int(step) for step in steps})] or [("0", 0)]
-        super().__init__(description="step", options=options, value=options[-1][1], style=LABEL)
+        shown = sorted({int(step) for step in steps}) or [0]
+        options = [(f"{step:,}", step) for step in shown]
+        super().__init__(description="step", options=options, value=shown[-1], style=LABEL)
+        self.steps = shown
         self.play = widgets.Play(max=len(options) - 1, interval=BEAT, layout={"width": "auto"})
         self.play.value = self.index  # what is linked begins with it
         widgets.link((self, "index"), (self.play, "value"))
@@ -37,14 +39,9 @@ class StepSlider(widgets.SelectionSlider):
 
     def widen(self, steps: Iterable[int]) -> None:
         """Go over these steps, too, which another training has."""
-        shown = sorted({*self.steps, *steps})
-        self.play.max = len(shown) - 1
-        self.options, self.value = [(f"{step:,}", step) for step in shown], shown[-1]
-
-    @property
-    def steps(self) -> list[int]:
-        """All of them."""
-        return [step for _, step in self.options]
+        self.steps = sorted({*self.steps, *steps})
+        self.play.max = len(self.steps) - 1
+        self.options, self.value = [(f"{step:,}", step) for step in self.steps], self.steps[-1]
 
 
 def latest(steps: Sequence[int], step: int) -> int:

@@ -22,6 +22,7 @@ from lab.plots import functions, landscape, learning_curves, make_subplots, simi
 from lab.plots.caption import plain
 from lab.plots.latent_codes import CONTROLS, NAMES, in_order, look
 from lab.plots.learning_curves import draw_costs
+from lab.plots.page import Plot
 from lab.plots.panels import place
 from lab.plots.style import BLACK, BLUE, GREY, LEGEND_ABOVE, SEQUENTIAL, SIZE, SKY, TEMPLATE, VERMILLION
 from lab.probes.calling import Slice1D, Slice2D
@@ -379,3 +380,15 @@ def draw(result: Any, labels: Any = None) -> go.Figure:
     if callable(result) and (is_activation(result) or of_torch):
         return functions.alone(profile(result, -NEAR, NEAR))
     raise ArgumentError(f"there is no picture of {described(result)}; give {KINDS}")
+
+
+def plot(result: Any, labels: Any = None) -> go.Figure:
+    """The picture of a result as a Plotly figure: of a function, of what `lab.search`, `lab.train` (learning curves),
+    `lab.compare` or a probe returned.
+
+    labels: (examples,), for an embedding: the colours of its points. Raises ArgumentError for what has no picture.
+
+    >>> plot(Spline([0.0, 1.0, 0.0], low=-1.0, high=1.0)).data[0].y.tolist()
+    [0.0, 1.0, 0.0]
+    """
+    return Plot(draw(result, labels))

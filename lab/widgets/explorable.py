@@ -1,14 +1,12 @@
 """What `lab.explore` can show: kinds of things in words, with the explorer of each. The first that fits is taken."""
 
 import difflib
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, is_dataclass
+from functools import partial
 from itertools import chain
 from typing import Any
 
-import numpy as np
-import pandas as pd
-import torch
 from torch import nn
 
 from lab import tasks
@@ -20,23 +18,15 @@ from lab.errors import LONGEST, ArgumentError, check_flag, described, shown
 from lab.nonlinearity.functions import GATES, named, scalars
 from lab.nonlinearity.spline import Spline
 from lab.nonlinearity.table import TABLE
-from lab.nonlinearity.zoo import zoo, zoo_names
-from lab.plots.style import method_title
-from lab.probes.calling import Slice1D, Slice2D
-from lab.probes.codes import Codes
-from lab.probes.complexity import Complexity
+from lab.nonlinearity.zoo import zoo, zoo_files
 from lab.probes.connectivity import Connectivity
-from lab.probes.cost import Cost
-from lab.probes.decoding import Decoding
-from lab.probes.embedding import CodeSimilarity, Embedding
 from lab.probes.landscape import Landscape
-from lab.probes.profile import Received
-from lab.probes.spectrum import Spectrum
+from lab.probes.picture import HasPicture
 from lab.run import Run, Runs
 from lab.scale import BEST, COMMON, SCALES, check_scale, training_scale
 from lab.search_results import EpisodeResult, SearchResult
 from lab.tasks import Logic, Operation, Sraven, Task, Text
-from lab.tasks.named import table_named, task_title
+from lab.tasks.named import table_named
 from lab.tasks.table import TableTask
 from lab.training.text import MaskedText
 from lab.widgets import pair
@@ -48,16 +38,11 @@ from lab.widgets.latent import EXAMPLES, FEW, LatentExplorer
 from lab.widgets.logic import LogicExplorer
 from lab.widgets.model import ConnectivityExplorer, DataExplorer, ModelExplorer, ResultExplorer
 from lab.widgets.slices import SliceExplorer
-from lab.widgets.spline import GIVEN, SplineExplorer
+from lab.widgets.spline import GIVEN, SplineExplorer, functions, points_of
 from lab.widgets.sraven import SravenExplorer
 from lab.widgets.text import PairsExplorer, TextExplorer
 from lab.widgets.training import TrainingExplorer
 
-# columns that say which function a row is of, in the order of its name
-LABELS: tuple[str, ...] = ("task", "set", "mode", "family", "line", "spectral", "method", "start", "search", "restart")
-LABELS += ("layer", "layers", "width", "degree")
-NUMBERED = ("search", "restart", "layer", "layers", "width", "degree")
-MOST = 60  # functions in a menu
 NAMED_KNOTS = 2001  # on [-20, 20]: ten in a period of the fastest sine
 NEEDLESS = {  # what is said of an argument that has no meaning for what was given
     "scale": "scale={value}: nothing is trained for {given}; leave it out",
@@ -67,10 +52,47 @@ NEEDLESS = {  # what is said of an argument that has no meaning for what was giv
 }
 
 
-def explorer_of(
-    x: Any, scale: str | None = None, edit: bool = False, inputs: Any = None, targets: Any = None
+def explore(
+    x: Any,
+    scale: str | None = None,
+    edit: bool = False,
+    inputs: Any = None,
+    targets: Any = None,
+    state: Mapping[str, Any] | None = None,
 ) -> Explorer:
-    """The explorer that fits. Raises ArgumentError where none does, with what would; and for what it does not take."""
+    """The explorer that fits an object: an interactive view in a notebook, which `.save(path)` writes as one HTML page.
+
+    | x | explorer |
+    |---|---|
+    | a function: a Spline, a search's result, a name (of the zoo, 'mish'); a figure of functions | SplineExplorer |
+    | a figure of tasks by architectures (transformers/fig5, fig11) | CompatibilityExplorer |
+    | a figure of SRAVEN, fuzzy logic, an operation or an algorithmic task | that of the task |
+    | the name of an algorithmic task, a `lab.Task`, a table or its name, what `lab.train` returned | TrainingExplorer |
+    | a Sraven, a Logic, an Operation | SravenExplorer, LogicExplorer, GrokkingExplorer |
+    | functions by name: {'GELU': 'gelu', 'learned': phi} | SplineExplorer: over each other |
+    | runs on SRAVEN or fuzzy logic (the first of several) | LatentExplorer |
+    | a run that kept checkpoints, whose function learns (mlp="xielu") | SplineExplorer: how it comes about |
+    | runs on a table that kept checkpoints, also by name | SliceExplorer: one plane, a slider over the steps |
+    | runs on a text; on a masked text; also by name in a dictionary | TextExplorer; PairsExplorer |
+    | other runs by name in a dictionary | ResultExplorer: their learning curves |
+    | a `lab.Data` | DataExplorer: columns, splits, targets, what was left out |
+    | a landscape | LandscapeExplorer |
+    | what `probes.connectivity` returned | ConnectivityExplorer: a slider along the path between models |
+    | a model of your own, with inputs (N, …) and targets (N,); or inputs=a `lab.Data` | ModelExplorer |
+    | what `lab.compare` or another probe returned | ResultExplorer: its picture, as by `lab.plot` |
+    | two runs on SRAVEN or fuzzy logic, landscapes, models, data or results by name | PairExplorer: side by side |
+
+    Of searches and runs that kept checkpoints (`lab.train(…, keep=20)`) explorers have a slider over the steps.
+
+    scale: of what is trained; "best", the default, is laptop. Of the models that are asked about a Sraven or a Logic,
+    "best" is the largest at which some are here. edit: begin by editing the function. state: what an explorer's `state`
+    gave, to show it as it was. Raises ArgumentError for anything else, and for an argument without a meaning for x.
+
+    >>> type(explore("memorize")).__name__
+    'TrainingExplorer'
+    >>> explore("memorize", state={"seeds": 5}).seeds.value
+    5
+    """
     given = {"scale": scale, "inputs": inputs, "targets": targets}
     given = {name: value for name, value in given.items() if value is not None}
     if edit is not False and check_flag("edit", edit):
@@ -89,7 +111,7 @@ def explorer_of(
             raise ArgumentError(f"{said}; lab.explore({GATES[x]!r}) shows that function")
         if kind is None and isinstance(x, str) and (x == "softmax" or x in TABLE):
             raise ArgumentError(f"{x} is no function of one number, and has no curve; lab.check says what holds for it")
-        names = [*zoo_names(), *scalars(), *tasks.NAMES]
+        names = [*zoo_files(), *scalars(), *tasks.NAMES]
         if kind is None and isinstance(x, str) and (near := difflib.get_close_matches(x[:LONGEST], names, 1)):
             raise ArgumentError(f"there is no explorer for {called}; did you mean {near[0]!r}?")
         if kind is None:
@@ -101,7 +123,11 @@ def explorer_of(
         look_into = look_into or kind.explorers is TASKS  # of a figure: the explorer of its task decides
         check_scale(scale, (*(SCALES if look_into else COMMON), BEST))
         given["scale"] = scale if look_into else training_scale(scale)
-    return (kind.make or kind.explorers[0])(x, **given)
+    explorer = (kind.make or kind.explorers[0])(x, **given)
+    explorer.source = partial(python_of, x, scale, edit, inputs, targets)
+    if state is not None:
+        explorer.state = state
+    return explorer
 
 
 def python_of(
@@ -125,49 +151,6 @@ def python_of(
         named = f"lab.tasks.{x!r}"
     more = {f"scale={scale!r}": scale, "edit=True": edit or None, "inputs=X": inputs, "targets=y": targets}
     return ", ".join([named, *(words for words, value in more.items() if value is not None)])
-
-
-def functions(figure: Figure) -> tuple[dict[str, Spline], dict[str, Received]]:
-    """The functions of a figure by name, and the inputs of those whose inputs are known. Of several restarts that
-    found one, those that were chosen.
-
-    >>> from lab.catalogue.build import figure
-    >>> splines, inputs = functions(figure("transformers/fig6", scale="smoke", progress=False))
-    >>> splines["Mano"], inputs["Mano"].share.shape
-    (Spline((361,) knots on [-20, 20]), (361,))
-    """
-    table = _points(figure)
-    assert table is not None  # a figure of functions
-    if "chosen" in table and table["chosen"].any():
-        table = table[table["chosen"].astype(bool)]
-    labels = [name for name in LABELS if name in table and table[name].nunique() > 1]
-    splines, inputs = {}, {}
-    groups = table.groupby(labels, sort=False, dropna=False) if labels else [((), table)]
-    for values, rows in list(groups)[:MOST]:
-        rows = rows.drop_duplicates("x").sort_values("x")
-        x, y = rows["x"].to_numpy(float), rows["value"].to_numpy(float)
-        if len(x) < 2 or not np.isfinite(y).all() or not np.allclose(np.diff(x), np.diff(x)[0], rtol=1e-2):
-            continue
-        name = ", ".join(_word(*pair) for pair in zip(labels, values, strict=True)) or "the function"
-        splines[name] = Spline(torch.tensor(y, dtype=torch.float32), float(x[0]), float(x[-1]))
-        share = rows["density"].to_numpy(float) if "density" in rows else np.zeros(1)
-        if share.sum() > 0:  # a diverged model receives nothing that could be counted
-            inputs[name] = Received(x, share / share.sum(), f"{name} model of {figure.name}, scale {figure.scale}")
-    return splines, inputs
-
-
-def _points(figure: Figure) -> pd.DataFrame | None:
-    """The table that has functions, point by point; None where none has."""
-    for table in (figure.table, figure.extras.get("functions")):
-        if table is not None and {"x", "value"} <= set(table) and "y" not in table:
-            return table
-    return None
-
-
-def _word(label: str, value: Any) -> str:
-    if label in NUMBERED:
-        return f"{label} {value}"
-    return task_title(value) if label == "task" else method_title(str(value)) if label == "method" else str(value)
 
 
 def _task(figure: Figure) -> Any:
@@ -206,22 +189,23 @@ def _codes(runs: Run | Runs, scale: str = BEST) -> Explorer:
 
 
 def _is_function(x: Any) -> bool:
-    return (
-        isinstance(x, (Spline, SearchResult, EpisodeResult)) or isinstance(x, str) and x in {*zoo_names(), *scalars()}
-    )
+    if not isinstance(x, str):
+        return isinstance(x, (Spline, SearchResult, EpisodeResult))
+    return x in zoo_files() if "/" in x else x in TABLE and not TABLE[x].mixes  # names of the zoo alone have a slash
 
 
 def _spline(x: Any) -> Spline:
     """A function as a spline: a named one through it, at its start."""
     if isinstance(x, str):
-        return zoo(x) if x in zoo_names() else Spline.from_function(named(x), knots=NAMED_KNOTS)
+        return zoo(x) if "/" in x else Spline.from_function(named(x), knots=NAMED_KNOTS)
     return x if isinstance(x, Spline) else x.spline
 
 
 def _function(x: Any, **given: Any) -> Explorer:
-    """The explorer of one function; one of the zoo stands in its menu."""
+    """The explorer of one function; one of the zoo stands in its menu. A named one is in models of many kinds: what it
+    receives is not looked for."""
     if isinstance(x, str):
-        return SplineExplorer(x if x in zoo_names() else {x: _spline(x)}, **given)
+        return SplineExplorer(x, **given) if "/" in x else SplineExplorer({x: _spline(x)}, {x: None}, **given)
     return pair.functions({GIVEN: x}, {GIVEN: _spline(x)}, **given)
 
 
@@ -236,7 +220,7 @@ def _check_names(x: dict[Any, Any]) -> None:
     for name, one in x.items():
         if _kind(one) is None:
             try:
-                explorer_of(one)
+                explore(one)
             except ArgumentError as error:
                 raise ArgumentError(f"{shown(str(name))}: {error}") from None
 
@@ -255,7 +239,7 @@ def _kind(x: Any, given: Collection[str] = ()) -> Any:
 
 
 def _pair(x: Any, **given: Any) -> Explorer:
-    return pair.PairExplorer(_flat(x), lambda one: explorer_of(one, **given))
+    return pair.PairExplorer(_flat(x), lambda one: explore(one, **given))
 
 
 def _model(model: nn.Module, inputs: Any = None, targets: Any = None) -> Explorer:
@@ -280,18 +264,6 @@ class Kind:
 
 
 FUNCTIONS, SCALED = ("edit", "scale"), ("scale",)
-RESULTS = (
-    Comparison,
-    Slice1D,
-    Slice2D,
-    Complexity,
-    Codes,
-    Embedding,
-    Decoding,
-    CodeSimilarity,
-    Cost,
-    Spectrum,
-)
 TASKS = (SravenExplorer, LogicExplorer, GrokkingExplorer, TrainingExplorer)
 MODEL = Kind(
     "a torch.nn.Module with inputs=X (and targets=y), or with inputs=a lab.Data",
@@ -305,7 +277,7 @@ KINDS = (
         "a function: a lab.Spline, what lab.search returned, a name in the zoo (lab.zoo() lists them) or 'gelu'",
         (SplineExplorer,),
         (Spline, SearchResult, EpisodeResult, str),
-        lambda x: not isinstance(x, str) or x in zoo_names() or x in scalars(),
+        _is_function,
         FUNCTIONS,
         _function,
     ),
@@ -320,7 +292,7 @@ KINDS = (
         "a figure of functions, such as transformers/fig6 or simplicity/fig3",
         (SplineExplorer,),
         Figure,
-        lambda x: _points(x) is not None,
+        lambda x: points_of(x) is not None,
         FUNCTIONS,
         lambda x, **given: SplineExplorer(*functions(x), **given),
     ),
@@ -336,7 +308,7 @@ KINDS = (
         Figure,
         lambda x: _task(x) is not None,
         SCALED,
-        lambda x, **given: explorer_of(_task(x), **given),
+        lambda x, **given: explore(_task(x), **given),
     ),
     Kind(
         "runs on a text, also by name in a dictionary",
@@ -411,7 +383,7 @@ KINDS = (
     Kind("a lab.Data", (DataExplorer,), Data),
     Kind("what probes.landscape returned", (LandscapeExplorer,), Landscape),
     Kind("what probes.connectivity returned", (ConnectivityExplorer,), Connectivity),
-    Kind("what lab.compare or another probe returned", (ResultExplorer,), RESULTS),
+    Kind("what lab.compare or another probe returned", (ResultExplorer,), (Comparison, HasPicture)),
     MODEL,
     Kind(
         "two landscapes, results, data or models by name",

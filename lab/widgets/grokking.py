@@ -15,7 +15,7 @@ from lab.errors import ArgumentError
 from lab.nonlinearity import document
 from lab.nonlinearity.part import as_part
 from lab.nonlinearity.spline import Spline
-from lab.nonlinearity.zoo import MINE, zoo, zoo_names
+from lab.nonlinearity.zoo import MINE, zoo, zoo_files
 from lab.places import ZOO
 from lab.plots import tasks
 from lab.plots.style import ORANGE, SEQUENCE
@@ -61,7 +61,10 @@ class GrokkingExplorer(LiveExplorer):
                 f"{task!r} is no operation; give a lab.tasks.Operation, as Operation('a+b', modulus=27)"
             )
         self._scale = check_scale(scale)
-        self._functions = _functions() | ({GIVEN: as_part(phi)} if phi is not None else {})
+        # plain functions; those of the zoo for operations, yours too (None: not read yet); and those of shipped results
+        of_zoo = dict.fromkeys(name for name in zoo_files() if name.split("/")[0] in (MINE, "simplicity"))
+        given = {GIVEN: as_part(phi)} if phi is not None else {}
+        self._functions: dict[str, Part | None] = {**PLAIN, **of_zoo, **_shipped(), **given}
         plain = replace(task, fraction=ADDITION.fraction, held_out=ADDITION.held_out)
         known = ALL if plain in ALL else (plain, *ALL)
         start = setting(task, self._scale)
@@ -178,15 +181,9 @@ class GrokkingExplorer(LiveExplorer):
         return text + ("; diverged (its loss was no longer finite)" if fleet.died[0] >= 0 else "")
 
 
-def _functions() -> dict[str, Part | None]:
-    """What is offered: plain functions; those of the zoo for operations, yours too (None: not read yet); and those of
-    shipped results for operations that the zoo has none for."""
-    names = [name for name in zoo_names() if name.split("/")[0] in (MINE, "simplicity")]
-    return PLAIN | dict.fromkeys(names) | _shipped()
-
-
 @cache
 def _shipped() -> dict[str, Part]:
+    """Learned functions of shipped results for operations that the zoo has none for."""
     tasks = {document.read(path)["provenance"]["task"] for path in (ZOO / "simplicity").glob("*.json")}
     learned = shipped_functions(LEARNED_FOR)
     return {f"learned for {task}": as_part(phi) for task, phi in learned.items() if task not in tasks}

@@ -5,7 +5,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from lab.catalogue.registry import offers
+from lab.catalogue.registry import papers_with
 from lab.errors import ArgumentError
 from lab.plots.tasks import planes_frame, refill_planes
 from lab.run import Run
@@ -38,7 +38,7 @@ class LogicExplorer(SolverExplorer):
 
     def __init__(self, task: Logic | None = None, scale: str = BEST, store: Store | None = None):
         super().__init__(scale, store)
-        (paper,) = offers("logic_tasks")
+        (paper,) = papers_with("logic_tasks")
         self._kinds: list[Logic] = paper.logic_tasks(training_scale(scale))
         self._task = task or self._kinds[0]
         if self._task.terms != 2 or self._task.variables < 3:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 import ipywidgets as widgets
 from torch import nn
 
-from lab.catalogue.registry import offers
+from lab.catalogue.registry import papers_with
 from lab.models.hyper import method_of
 from lab.places import SHIPPED
 from lab.plots.style import method_title
@@ -25,7 +25,7 @@ def solvers(task: Logic | Sraven, scale: str, store: Store, given: Sequence[Run]
     Of a method, the one that saw most examples, with the lowest seed.
     """
     models = {run_title(run.spec): run for run in given if run.spec.task in _learned(task)}
-    (paper,) = offers("candidates")
+    (paper,) = papers_with("candidates")
     for specs in paper.candidates(_learned(task), largest_first(scale)):
         spec = next(filter(store.has, specs), None)
         if spec is not None:

@@ -2,18 +2,24 @@
 
 from collections.abc import Mapping, Sequence
 from copy import deepcopy
+from typing import Any
 
 import ipywidgets as widgets
 import numpy as np
+import pandas as pd
+import torch
 from torch import Tensor
 
+from lab.catalogue.figure import Figure
 from lab.catalogue.zoo import inputs_of
 from lab.errors import ArgumentError, LabError, absolute_path, shown
 from lab.nonlinearity.spline import Spline
 from lab.nonlinearity.zoo import left_out, zoo, zoo_curves
 from lab.plots.caption import counted
 from lab.plots.functions import gelu
+from lab.plots.style import method_title
 from lab.probes.profile import Profile, Received, profile, received
+from lab.tasks.named import task_title
 from lab.widgets.course import StepSlider, few, latest
 from lab.widgets.editing import EditingExplorer
 from lab.widgets.explorer import LABEL, ROW, WIDE, Explorer, button, menu, toggle
@@ -24,6 +30,13 @@ GIVEN, GELU, RELU, EDITED = "your function", "GELU", "ReLU", "edited"
 PLAIN, POINTS = (GELU, RELU), 2001  # to compare with, besides the zoo; points of their curves
 STEPS = 120  # of the zoom slider
 WIDEST = 1.5  # how far one can zoom out, in half-widths of the function's own range
+
+
+# columns that say which function a row is of, in the order of its name
+LABELS: tuple[str, ...] = ("task", "set", "mode", "family", "line", "spectral", "method", "start", "search", "restart")
+LABELS += ("layer", "layers", "width", "degree")
+NUMBERED = ("search", "restart", "layer", "layers", "width", "degree")
+MOST = 60  # functions in a menu
 
 
 class SplineExplorer(Explorer):
@@ -46,7 +59,7 @@ class SplineExplorer(Explorer):
     def __init__(
         self,
         phi: Spline | str | Mapping[str, Spline] | None = None,
-        inputs: Tensor | np.ndarray | Mapping[str, Received] | None = None,
+        inputs: Tensor | np.ndarray | Mapping[str, Received | None] | None = None,
         edit: bool = False,
         scale: str = "laptop",
         courses: Mapping[str, Mapping[int, Spline]] | None = None,
@@ -154,16 +167,13 @@ class SplineExplorer(Explorer):
 
     def _draw(self) -> None:
         """Another function, which the page has: how far one may zoom, its inputs, and what is said of it."""
-        reach = WIDEST * (self.shape.high - self.shape.low) / 2
+        shape, inputs = self.shape, self.received  # which are looked for
+        reach = WIDEST * (shape.high - shape.low) / 2
         if self.zoom.max != reach:  # the first function, or one with another range
             with self.zoom.hold_trait_notifications():
                 self.zoom.min, self.zoom.max, self.zoom.step = reach / STEPS, reach, reach / STEPS
                 self.zoom.value = reach / WIDEST
-        self._describe()  # looks for the inputs of the function
         self.view.inputs = {name: short(one.share) for name, one in self._received.items() if one is not None}
-
-    def _describe(self) -> None:
-        shape, inputs = self.shape, self.received
         inside = f"{len(shape.x)} knots on [{shape.low:g}, {shape.high:g}], linear between them, constant outside. "
         known = (
             f"Inputs: {inputs.source}." if inputs else "Its inputs are not shown: no model trained with it is at hand."
@@ -231,7 +241,7 @@ class SplineExplorer(Explorer):
     def _export(self) -> None:
         if self.editing:
             self._take()
-        self.say("") if self.editing else self._describe()  # where this fails, "written" must not stay
+        self.say("") if self.editing else self._draw()  # where this fails, "written" must not stay
         folder = absolute_path("into", self.folder.value)
         name = self.function.value.replace("/", "-").replace(" ", "-")
         try:
@@ -248,3 +258,46 @@ def _as_many(course: Mapping[int, Spline], several: int) -> dict[int, Spline]:
     steps = sorted(course)
     shown = few(len(steps), several * course[steps[0]].values.numel())
     return {steps[number]: course[steps[number]] for number in shown}
+
+
+def functions(figure: Figure) -> tuple[dict[str, Spline], dict[str, Received]]:
+    """The functions of a figure by name, and the inputs of those whose inputs are known. Of several restarts that
+    found one, those that were chosen.
+
+    >>> from lab.catalogue.build import figure
+    >>> splines, inputs = functions(figure("transformers/fig6", scale="smoke", progress=False))
+    >>> splines["Mano"], inputs["Mano"].share.shape
+    (Spline((361,) knots on [-20, 20]), (361,))
+    """
+    table = points_of(figure)
+    assert table is not None  # a figure of functions
+    if "chosen" in table and table["chosen"].any():
+        table = table[table["chosen"].astype(bool)]
+    labels = [name for name in LABELS if name in table and table[name].nunique() > 1]
+    splines, inputs = {}, {}
+    groups = table.groupby(labels, sort=False, dropna=False) if labels else [((), table)]
+    for values, rows in list(groups)[:MOST]:
+        rows = rows.drop_duplicates("x").sort_values("x")
+        x, y = rows["x"].to_numpy(float), rows["value"].to_numpy(float)
+        if len(x) < 2 or not np.isfinite(y).all() or not np.allclose(np.diff(x), np.diff(x)[0], rtol=1e-2):
+            continue
+        name = ", ".join(_word(*pair) for pair in zip(labels, values, strict=True)) or "the function"
+        splines[name] = Spline(torch.tensor(y, dtype=torch.float32), float(x[0]), float(x[-1]))
+        share = rows["density"].to_numpy(float) if "density" in rows else np.zeros(1)
+        if share.sum() > 0:  # a diverged model receives nothing that could be counted
+            inputs[name] = Received(x, share / share.sum(), f"{name} model of {figure.name}, scale {figure.scale}")
+    return splines, inputs
+
+
+def points_of(figure: Figure) -> pd.DataFrame | None:
+    """The table that has functions, point by point; None where none has."""
+    for table in (figure.table, figure.extras.get("functions")):
+        if table is not None and {"x", "value"} <= set(table) and "y" not in table:
+            return table
+    return None
+
+
+def _word(label: str, value: Any) -> str:
+    if label in NUMBERED:
+        return f"{label} {value}"
+    return task_title(value) if label == "task" else method_title(str(value)) if label == "method" else str(value)

@@ -15,7 +15,7 @@ from lab.catalogue.registry import setting
 from lab.errors import ArgumentError, described
 from lab.nonlinearity.part import as_part
 from lab.nonlinearity.spline import Spline
-from lab.nonlinearity.zoo import zoo, zoo_names
+from lab.nonlinearity.zoo import zoo, zoo_files
 from lab.plots.caption import counted
 from lab.plots.panels import ACCURACY, FULL, STEP
 from lab.plots.style import BLUE, GREY, ORANGE, SEQUENCE, TEMPLATE
@@ -238,7 +238,7 @@ class TrainingExplorer(LiveExplorer):
         used = _used(runs[0]) if runs else "relu" if isinstance(first, TableTask) else PLAIN[0]
         if phi is None and isinstance(used, Knots):
             phi = Spline(torch.tensor(used.values), used.low, used.high)
-        functions = [*PLAIN, *([GIVEN] if phi else []), *(name for name in zoo_names() if "-attention" not in name)]
+        functions = [*PLAIN, *([GIVEN] if phi else []), *(name for name in zoo_files() if "-attention" not in name)]
         self._phi = phi
 
         self.task = self._about = menu("task", [*((task_title(name), name) for name in tasks.NAMES), *others], first)

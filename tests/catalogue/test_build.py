@@ -14,7 +14,7 @@ from lab.catalogue import build
 from lab.catalogue.build import check, figure
 from lab.catalogue.registry import entry
 from lab.catalogue.results import Results, sealed
-from lab.catalogue.shipped import shipped_results
+from lab.catalogue.shipped import resolve_scale, shipped_results
 from lab.errors import ArgumentError, LabError
 from lab.nonlinearity import op
 from lab.nonlinearity.spline import Spline
@@ -22,6 +22,7 @@ from lab.papers.transformers import settings
 from lab.run import Run
 from lab.spec import key, needs, replace
 from lab.store import Store
+from tests.entered import functions_entered
 from tests.papers.plans import planned_runs
 
 NAMES = [f"transformers/fig{number}" for number in (2, 3, 4, 5, 6, 10, 11, 12)]
@@ -392,13 +393,20 @@ def test_of_an_entry_that_is_shipped_in_part_this_part_is_shown(store_folder, ca
     assert capsys.readouterr().err == ""
 
 
-def test_the_best_scale_is_the_largest_that_is_shipped_or_trained_here(made, tmp_path, monkeypatch):
+def test_the_best_scale_is_the_largest_that_is_shipped_or_trained_here(made, tmp_path):
     small = entry("transformers/fig4")
     large = replace(small, plan=lambda scale, seeds: small.plan("smoke", seeds), seeds=dict(small.seeds, paper=1))
-    assert build.chosen("simplicity/fig11", "best", store=Store(tmp_path))[1] == "overnight"
-    monkeypatch.setattr(build.registry, "entry", lambda name: large)
-    assert build.chosen(small.name, "best", store=Store(tmp_path))[1] == "laptop", "the scale that is shipped"
-    assert build.chosen(small.name, "best", store=Store())[1] == "paper", "its runs are those of `made`"
+    assert resolve_scale(entry("simplicity/fig11"), "best", Store(tmp_path)) == "overnight"
+    assert resolve_scale(large, "best", Store(tmp_path)) == "laptop", "the scale that is shipped"
+    assert resolve_scale(large, "best", Store()) == "paper", "its runs are those of `made`"
+
+
+@pytest.mark.parametrize("scale", ["laptop", "best"])
+def test_the_way_to_a_shipped_figure_is_short(scale, store_folder):
+    """Functions of the catalogue that are entered, each once, beside the figure's own."""
+    figure("transformers/fig5", scale)
+    entered = functions_entered(lambda: figure("transformers/fig5", scale))
+    assert len([code for code in entered if "/lab/catalogue/" in code.co_filename]) <= 15
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ from lab.catalogue.registry import entries, entry
 from lab.catalogue.shipped import read, shipped_results
 from lab.plots.caption import counted, signed, wrap
 
-SHIPPED = sorted(name for name in entries() if shipped_results(name, "laptop"))
+SHIPPED = sorted(name for name in entries() if shipped_results(name, "laptop").facts)
 every_entry = pytest.mark.parametrize("name", SHIPPED)
 LESS = re.compile(r"(?<![\w.,:)\]–/−-])[-−]0(\.0+)?(?![\d.,]*\d)")  # minus nothing
 IMAGE_SETS = {"house numbers": "svhn", "SVHN": "svhn", "CIFAR": "cifar"}
@@ -101,7 +101,7 @@ def test_an_image_says_what_is_seen_and_the_result_and_a_page_the_rest(name):
 
 @every_entry
 def test_an_image_has_two_rows_of_what_is_seen_and_three_of_the_result(name):
-    others = [scale for scale in entry(name).scales if scale != "laptop" and shipped_results(name, scale)]
+    others = [scale for scale in entry(name).scales if scale != "laptop" and shipped_results(name, scale).facts]
     for one in [shipped(name), *(read(entry(name), scale) for scale in others)]:
         seen, result, *earlier = one.headline.splitlines()
         assert len(wrap(seen, WIDTH)) <= 2, seen

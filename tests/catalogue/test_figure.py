@@ -21,7 +21,7 @@ from lab.catalogue.results import Results
 from lab.errors import LabError
 from lab.papers.transformers import lengths_and_widths
 from lab.plots.caption import reading
-from lab.plots.page import NARROWEST
+from lab.plots.page import NARROWEST, Plot
 from lab.versions import versions
 from tests.papers import tables
 
@@ -47,7 +47,7 @@ def figure():
     table = tables.lengths(seeds=2)
     facts = check(FACTS)
     return Figure(
-        lengths_and_widths.fig3(table),
+        Plot(lengths_and_widths.fig3(table)),
         table,
         facts,
         "A caption < with & signs.",

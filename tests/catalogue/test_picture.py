@@ -114,7 +114,7 @@ def test_a_picture_of_other_numbers_says_how_many_cells_differ(png, tmp_path):
     table = shipped.table()
     column = table.select_dtypes("float").columns[0]
     table.loc[0, column] += 0.5
-    tables = {name: gzip.decompress(shipped.path(name).read_bytes()) for name in shipped.names}
+    tables = {name: gzip.decompress(path.read_bytes()) for name, path in shipped.files.items()}
     tables["table"] = table.to_csv(index=False).encode()
     facts = shipped.facts | {"tables": digests(tables)}
     png.write_bytes(with_note(png.read_bytes(), note(facts)))

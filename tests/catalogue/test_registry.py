@@ -18,7 +18,7 @@ from lab.catalogue.build import check
 from lab.catalogue.figure import EARLIER
 from lab.catalogue.listing import listing
 from lab.catalogue.registry import PAPERS, entries, entry
-from lab.catalogue.shipped import best_scale, shipped_plan
+from lab.catalogue.shipped import resolve_scale, shipped_plan
 from lab.data import datasets
 from lab.data.tokens import SPLITS
 from lab.errors import ArgumentError
@@ -282,7 +282,7 @@ def test_shipped_results_are_complete_and_belong_to_the_settings(folder):
     reported = table[table["split"] == "test"] if "split" in table else table  # other seeds chose the rates on `val`
     assert set(reported.get("seed", facts["seeds"])) <= {*facts["seeds"]}
     files = {f"{name}.csv.gz" for name in facts["tables"]} | {"figure.json.gz", "provenance.json"}
-    files |= {"figure.png"} if scale == best_scale(entry(found.name)) else set()  # of the largest scale alone
+    files |= {"figure.png"} if scale == resolve_scale(entry(found.name)) else set()  # of the largest scale alone
     assert {path.name for path in folder.iterdir()} == files and facts["tables"].keys() == {"table", *made.extras}
     if EARLIER not in facts:
         assert len(facts["runs"]) == len({key(spec) for _, spec in shipped_plan(found, facts)})

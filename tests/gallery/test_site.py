@@ -13,7 +13,7 @@ import torch
 from lab.catalogue import league
 from lab.catalogue.registry import entries
 from lab.catalogue.scorecard import score
-from lab.catalogue.shipped import best_scale, shipped_results
+from lab.catalogue.shipped import resolve_scale, shipped_results
 from lab.cli import main
 from lab.errors import ArgumentError
 from lab.gallery import league as league_page
@@ -89,7 +89,7 @@ def test_every_link_leads_to_a_file_of_the_site(site):
 
 def test_every_shipped_figure_and_every_claim_and_function_is_there(site):
     index, card = Page(site / "index.html"), Page(site / "scorecard.html")
-    shipped = [entry for entry in entries().values() if shipped_results(entry.name, best_scale(entry))]
+    shipped = [entry for entry in entries().values() if shipped_results(entry.name, resolve_scale(entry)).facts]
     assert index.cards == len(shipped)
     for entry in shipped:
         page = Page(site / "figures" / f"{entry.name}.html")
@@ -97,7 +97,7 @@ def test_every_shipped_figure_and_every_claim_and_function_is_there(site):
         assert any(target.startswith(f"../../tables/{entry.name}/table") for target in page.targets)
     for row in score()["claims"]:
         assert f"{row['claim']}: {row['verdict']}." in card.words
-        if shipped_results(row["entry"], best_scale(entries()[row["entry"]])):
+        if shipped_results(row["entry"], resolve_scale(entries()[row["entry"]])).facts:
             assert row["claim"] in Page(site / "figures" / f"{row['entry']}.html").words
     assert all(name in index.words for name in zoo_names() if not name.startswith("mine/"))
     assert "../../explorers/transformers/fig5.html" in Page(site / "figures" / "transformers" / "fig5.html").targets

@@ -8,7 +8,7 @@ import plotly.graph_objects as go
 import pytest
 
 from lab.catalogue import registry
-from lab.catalogue.shipped import best_scale, read
+from lab.catalogue.shipped import read, resolve_scale
 from lab.errors import ArgumentError
 from lab.plots.column import INCHES, POINT, SIZES, WIDTH
 from lab.plots.paper import column, paper
@@ -21,7 +21,7 @@ SOME = ["transformers/fig2", "transformers/table5", "transformers/fig5", "hypern
 
 def shipped(name):
     entry = registry.entry(name)
-    return read(entry, best_scale(entry))
+    return read(entry, resolve_scale(entry))
 
 
 @pytest.mark.parametrize("name", SOME)

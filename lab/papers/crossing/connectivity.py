@@ -16,7 +16,7 @@ import pandas as pd
 
 from lab.estimates import Estimate, compare, mean
 from lab.papers.claims import Claim, Verdict, all_of
-from lab.papers.crossing.league import FIRST_TUNING, GUESSED, TEST, VAL, Arena, data, numbers, perceptron
+from lab.papers.crossing.league import FIRST_TUNING, GUESSED, TEST, VAL, Benchmark, data, numbers, perceptron
 from lab.papers.entry import SILENT, Entry, Field, Origin, Planned
 from lab.papers.tables import Labelled
 from lab.plots import go
@@ -46,10 +46,10 @@ BEST = {
 KNOTS = {"a+b mod 27": 0.02, "covertype_sample": 0.002, "fashion_mnist_sample": 0.002}
 
 
-def arenas(scale: str) -> dict[str, Arena]:
+def benchmarks(scale: str) -> dict[str, Benchmark]:
     """The tasks of a scale with their models, by name.
 
-    >>> list(arenas("smoke")), list(arenas("laptop"))
+    >>> list(benchmarks("smoke")), list(benchmarks("laptop"))
     (['a+b mod 27'], ['a+b mod 27', 'covertype_sample', 'fashion_mnist_sample'])
     """
     size = "smoke" if scale == "smoke" else "overnight"
@@ -64,21 +64,21 @@ def plan(scale: str, seeds: int) -> list[Planned]:
     """Each task with each function: at every rate with seeds that are not reported, on `val`; at the best one in pairs
     of seeds, on `test`."""
     runs: list[Planned] = []
-    for task, arena in arenas(scale).items():
+    for task, benchmark in benchmarks(scale).items():
 
-        def part(method: str, search: int, task: str = task, arena: Arena = arena) -> Part:
-            searched = replace(arena.search(search), spline_rate=KNOTS[task])
+        def part(method: str, search: int, task: str = task, benchmark: Benchmark = benchmark) -> Part:
+            searched = replace(benchmark.search(search), spline_rate=KNOTS[task])
             return Learned(searched, "phi") if method == LEARNED else method.lower()
 
         for method in METHODS:
             labels = {"task": task, "method": method}
-            for rate in arena.rates:
-                for number in range(TUNING if len(arena.rates) > 1 else 0):
-                    run = arena.run(part(method, number), rate, FIRST_TUNING + number, VAL)
+            for rate in benchmark.rates:
+                for number in range(TUNING if len(benchmark.rates) > 1 else 0):
+                    run = benchmark.run(part(method, number), rate, FIRST_TUNING + number, VAL)
                     runs.append((labels | {"rate": rate, "split": VAL}, run))
-            rate = BEST[task][method] if len(arena.rates) > 1 else arena.rates[0]
+            rate = BEST[task][method] if len(benchmark.rates) > 1 else benchmark.rates[0]
             for seed in range(seeds + seeds % 2):
-                run = arena.run(part(method, seed // 2), rate, seed, TEST)
+                run = benchmark.run(part(method, seed // 2), rate, seed, TEST)
                 runs.append((labels | {"rate": rate, "split": TEST}, run))
     return runs
 
@@ -260,8 +260,8 @@ def plot(table: pd.DataFrame) -> go.Figure:
 
 
 def _facts(scale: str) -> Iterator[Field]:
-    yield from numbers(arenas(scale), (SEEDS[scale] + 1) // 2, "the lab's own: a run takes a second")
-    for task in arenas(scale):
+    yield from numbers(benchmarks(scale), (SEEDS[scale] + 1) // 2, "the lab's own: a run takes a second")
+    for task in benchmarks(scale):
         yield Field("rate of the knots", KNOTS[task], SILENT, "of three the best on val", task=task)
 
 
@@ -273,14 +273,14 @@ ENTRIES = (
         "What happens on the straight path in weight space between two trained models, before and after their hidden"
         " units are matched, with ReLU, GELU and functions learned for the task",
         "none has it; of wide ReLU models, others found that matching removes the barrier (Ainsworth et al. 2023)",
-        tasks=tuple(arenas("laptop")),
+        tasks=tuple(benchmarks("laptop")),
         plan=plan,
         measure=measure,
         plot=plot,
         summary=summary,
         claims=CLAIMS,
         origin=Origin(
-            lambda scale: data(arenas(scale)),
+            lambda scale: data(benchmarks(scale)),
             _facts,
             (
                 "widths, steps and rows: small, so that a run takes a second",

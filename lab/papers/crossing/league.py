@@ -31,7 +31,7 @@ from lab.probes.cost import cost
 from lab.resolve import resolve
 from lab.run import Run
 from lab.scale import SCALES, check_scale, model_scale
-from lab.simultaneous import Together, against, at_once, seeds_needed
+from lab.simultaneous import Simultaneous, against, at_once, seeds_needed
 from lab.spec import ConstantRate, Learned, Part, Perceptron, RunSpec, TwoLossSpec, replace
 from lab.statistics import LEVEL
 from lab.tasks import Images, Operation, Tabular
@@ -57,7 +57,7 @@ COST = {"smoke": 1 << 8, "laptop": 1 << 16}  # numbers that a function is timed 
 
 
 @dataclass(frozen=True)
-class Arena:
+class Benchmark:
     """A task with its models. base: a run, whose recipe gets other rates. part: where a function stands in the model.
     search: by a seed, that for a function of the task."""
 
@@ -73,7 +73,7 @@ class Arena:
         return replace(self.base, model=model, recipe=recipe, seed=seed, evaluate=(split,))
 
 
-def perceptron(task: Any, width: int, layers: int, steps: int, batch: int | None, scale: str) -> Arena:
+def perceptron(task: Any, width: int, layers: int, steps: int, batch: int | None, scale: str) -> Benchmark:
     """A table with its perceptrons."""
     small = scale == "smoke"
     model = Perceptron(layers, 8 if small else width)
@@ -84,19 +84,19 @@ def perceptron(task: Any, width: int, layers: int, steps: int, batch: int | None
     def search(seed: int) -> TwoLossSpec:
         return TwoLossSpec(task, model, recipe, models=2 if small else 4, knots=knots, start="relu", seed=seed)
 
-    return Arena(RunSpec(task, model, recipe, 0), "phi", search, RATES[scale])
+    return Benchmark(RunSpec(task, model, recipe, 0), "phi", search, RATES[scale])
 
 
-def _transformer(base: Any, rates: tuple[float, ...], scale: str) -> Arena:
+def _transformer(base: Any, rates: tuple[float, ...], scale: str) -> Benchmark:
     (run,) = base.runs(1)
     rates = (run.recipe.rate,) if scale == "smoke" else rates
-    return Arena(run, "mlp", lambda seed: base.search(seed=seed), rates)
+    return Benchmark(run, "mlp", lambda seed: base.search(seed=seed), rates)
 
 
-def arenas(scale: str) -> dict[str, Arena]:
+def benchmarks(scale: str) -> dict[str, Benchmark]:
     """The tasks of a scale, by name.
 
-    >>> [task for task in arenas("laptop")][:2], len(arenas("overnight"))
+    >>> [task for task in benchmarks("laptop")][:2], len(benchmarks("overnight"))
     (['memorize', 'a+b mod 27'], 7)
     """
     of = model_scale(check_scale(scale, SCALES))
@@ -133,17 +133,17 @@ def plan(scale: str, seeds: int, yours: Mapping[str, tuple[Part, int]] | None = 
     the first of their seeds.
     """
     runs = []
-    for task, arena in arenas(scale).items():
-        learned: list[Part] = [Learned(arena.search(seed), arena.part) for seed in range(SEARCHES[scale])]
+    for task, benchmark in benchmarks(scale).items():
+        learned: list[Part] = [Learned(benchmark.search(seed), benchmark.part) for seed in range(SEARCHES[scale])]
         everyone = {name: (learned if name == LEARNED else [name], 0) for name in functions(scale)}
         everyone |= {name: ([part], first) for name, (part, first) in (yours or {}).items()}
         for name, (parts, first) in everyone.items():
-            for rate in arena.rates:
+            for rate in benchmark.rates:
                 for split, start, count in ((TEST, 0, seeds), (VAL, FIRST_TUNING, TUNING[scale])):
                     for number in range(count):
                         which = number % len(parts)
                         labels = {"task": task, "function": name, "search": which, "rate": rate, "split": split}
-                        runs.append((labels, arena.run(parts[which], rate, first + start + number, split)))
+                        runs.append((labels, benchmark.run(parts[which], rate, first + start + number, split)))
     return runs
 
 
@@ -224,7 +224,7 @@ def gains(table: pd.DataFrame, together: bool = True) -> dict[tuple[str, str], E
         if together:
             for name, one in against(groups, control).items():
                 share = len(others) / number  # of the error, the rest is the searches'
-                effects[task, name] = one.erring(share) if isinstance(one, Together) else one
+                effects[task, name] = one.erring(share) if isinstance(one, Simultaneous) else one
         else:
             pairs = {name: (name, control) for name in others}
             effects |= {(task, name): one for name, one in compare(groups, pairs).items()}
@@ -398,20 +398,20 @@ def _values(name: str, x: np.ndarray) -> np.ndarray:
         return as_module(name)(torch.from_numpy(x).float()).numpy()
 
 
-def numbers(arenas: Mapping[str, Arena], searches: int, why: str) -> Iterator[Field]:
+def numbers(benchmarks: Mapping[str, Benchmark], searches: int, why: str) -> Iterator[Field]:
     """What is the lab's own in these tasks and models, for an `Origin`."""
-    for task, arena in arenas.items():
-        run = arena.base
+    for task, benchmark in benchmarks.items():
+        run = benchmark.base
         settings = {"layers": run.model.layers, "width": run.model.width, "steps": run.recipe.last}
-        for name, value in (settings | {"rates": list(arena.rates), "searches": searches}).items():
+        for name, value in (settings | {"rates": list(benchmark.rates), "searches": searches}).items():
             yield Field(name, value, SILENT, why, task=task)
 
 
-def data(arenas: Mapping[str, Arena]) -> list[dict]:
+def data(benchmarks: Mapping[str, Benchmark]) -> list[dict]:
     """Where the rows of these tasks are from, for an `Origin`."""
     sources: list[dict] = []
-    for task, arena in arenas.items():
-        of = arena.base.task
+    for task, benchmark in benchmarks.items():
+        of = benchmark.base.task
         names = getattr(of, "sources", ()) or ((of.corpus,) if hasattr(of, "corpus") else ())
         sources += shipped(names) if names else [{"name": task, "from": "generated by lab.tasks"}]
     return sources
@@ -425,7 +425,7 @@ ENTRIES = (
         "Functions by mean rank, above the best fixed one (diamond), each at the best of the rates tried; filled: 0 is"
         " outside the simultaneous interval; triangle: far below; × 1.7: cost in GELU's",
         "none has it",
-        tasks=tuple(dict.fromkeys(task for scale in ("overnight", "laptop", "smoke") for task in arenas(scale))),
+        tasks=tuple(dict.fromkeys(task for scale in ("overnight", "laptop", "smoke") for task in benchmarks(scale))),
         plan=plan,
         measure=measure,
         plot=plot,
@@ -433,9 +433,9 @@ ENTRIES = (
         claims=CLAIMS,
         seeds=SEEDS,
         origin=Origin(
-            lambda scale: data(arenas(scale)),
+            lambda scale: data(benchmarks(scale)),
             lambda scale: numbers(
-                arenas(scale), SEARCHES[scale], "the lab's own: small, so that every function is tuned"
+                benchmarks(scale), SEARCHES[scale], "the lab's own: small, so that every function is tuned"
             ),
             (
                 "tasks, models and steps: small, so that every function has its own rate and a dozen seeds",

@@ -7,13 +7,13 @@ with it, not of other searches. What is over tasks is over those that are learne
 """
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 
 import numpy as np
 import pandas as pd
 
 from lab import estimates
-from lab.papers.claims import agreement
+from lab.papers.claims import Agreement, agreement
 from lab.papers.compatibility import best, clear, square
 from lab.papers.tables import alive, per_seed
 from lab.papers.transformers.settings import BASELINE, MLP, printed
@@ -42,15 +42,9 @@ NOT_LEARNED = "no better than a trivial answer, so there is nothing to compare"
 
 
 @dataclass(frozen=True)
-class Comparison:
+class Comparison(Agreement):
     """How our matrix compares with the paper's, over the cells that both have."""
 
-    cells: int
-    clear: int  # cells whose sign both know: our interval leaves 0 out, and the paper prints another number than 0
-    sign_agreement: float  # share of the clear cells with equal signs; NaN where none is clear
-    spearman: float  # rank correlation over all cells; NaN where one matrix has equal numbers only
-    spearman_low: float  # 95 % bootstrap interval over rows and columns (`lab.papers.claims`)
-    spearman_high: float
     best_on_diagonal: int  # tasks whose own architecture is best; ties count, unless all are equal
     paper_best_on_diagonal: int
     tasks: int
@@ -58,13 +52,13 @@ class Comparison:
     @property
     def rank_correlation(self) -> str:
         """Spearman's correlation and its interval in digits."""
-        low, high = self.spearman_low, self.spearman_high
+        low, high = self.low, self.high
         interval = "" if np.isnan(low) else f" [{low:.2f}, {high:.2f}]"
         return true_minus(f"{self.spearman:.2f}{interval}")
 
     def sentence(self) -> str:
         """The comparison in words."""
-        share = f"{100 * self.sign_agreement:.0f} %" if self.clear else "none"
+        share = f"{100 * self.signs:.0f} %" if self.clear else "none"
         rho = f"correlation {self.rank_correlation}"
         if np.isnan(self.spearman):
             rho = "correlation unknown: the numbers here are all equal"
@@ -81,15 +75,12 @@ def compare(ours: pd.DataFrame, paper: pd.DataFrame = PAPER, unlearned: Iterable
     unlearned: tasks that no model learned here; their columns have no best.
     """
     both = common_cells(ours, paper)
-    signs = np.sign(both["delta"]), np.sign(both["paper"])
-    agree, known = (signs[0] == signs[1]), (signs[0] != 0) & (signs[1] != 0) & clear(both)
     here, there = square(both), square(both, "paper")
-    ranks = agreement(both[["architecture", "task"]].assign(ours=both["delta"], theirs=both["paper"]))
+    cells = both[["architecture", "task"]].assign(ours=both["delta"], theirs=both["paper"], clear=clear(both))
     left = [task for task in here if task not in set(unlearned)]
     ours_best, paper_best = (len(best(side[left]) & {(task, task) for task in left}) for side in (here, there))
-    share = float(agree[known].mean()) if known.any() else float("nan")
-    rank = (ranks.spearman, ranks.low, ranks.high)
-    return Comparison(len(both), int(known.sum()), share, *rank, ours_best, paper_best, len(left))
+    ranks = asdict(agreement(cells))
+    return Comparison(**ranks, best_on_diagonal=ours_best, paper_best_on_diagonal=paper_best, tasks=len(left))
 
 
 def common_cells(ours: pd.DataFrame, paper: pd.DataFrame = PAPER) -> pd.DataFrame:

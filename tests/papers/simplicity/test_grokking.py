@@ -10,7 +10,7 @@ import torch
 
 from lab.catalogue.build import check, figure
 from lab.catalogue.registry import entry
-from lab.catalogue.shipped import best_scale, read, shipped_results
+from lab.catalogue.shipped import read, resolve_scale, shipped_results
 from lab.kinds import check_run as check_rows
 from lab.papers.simplicity import first_steps
 from lab.papers.simplicity.first_steps import reached
@@ -213,7 +213,7 @@ def test_functions_of_several_searches_are_those_of_each_and_are_drawn_apart(mon
 
 @pytest.mark.parametrize("name", WITH_CURVES)
 def test_shipped_sines_are_those_that_the_probe_finds(name):
-    functions = shipped_results(name, best_scale(entry(name))).table("functions")
+    functions = shipped_results(name, resolve_scale(entry(name))).table("functions")
     names = [column for column in ("task", "search") if column in functions]
     for _, rows in functions[functions["chosen"]].groupby(names):
         near = wave(rows["x"].to_numpy(), rows["value"].to_numpy(), rows["density"].to_numpy())

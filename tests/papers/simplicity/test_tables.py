@@ -127,7 +127,7 @@ def test_ranks_and_normalized_accuracies_by_hand():
     ]
     rows.append(("a", "ReLU", 0, 0.0, False))
     table = pd.DataFrame(rows, columns=["table", "method", "seed", "accuracy", "chosen"])
-    found = accuracy.together(table).set_index(["method", "seed"])
+    found = accuracy.mean_scores(table).set_index(["method", "seed"])
     assert found["normalized"].round(6).to_dict() == {
         ("ReLU", 0): 0.0,
         ("ReLU", 1): 0.5,

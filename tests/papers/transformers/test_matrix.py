@@ -81,7 +81,7 @@ def test_a_table_without_baseline_is_refused():
 
 def test_a_matrix_agrees_with_itself_and_not_with_its_negative():
     same, opposite = compare(as_cells(PAPER)), compare(as_cells(-PAPER))
-    assert (same.sign_agreement, opposite.sign_agreement) == (1.0, 0.0)
+    assert (same.signs, opposite.signs) == (1.0, 0.0)
     assert same.spearman == pytest.approx(1.0) and opposite.spearman == pytest.approx(-1.0)
     assert same.best_on_diagonal == same.paper_best_on_diagonal
 
@@ -91,17 +91,17 @@ def test_spearman_is_scipys():
     known = stats.spearmanr(ours.to_numpy().ravel(), PAPER.to_numpy().ravel()).statistic
     found = compare(as_cells(ours))
     assert found.spearman == pytest.approx(known)
-    assert found.spearman_low < known < found.spearman_high
+    assert found.low < known < found.high
 
 
 def test_cells_within_the_noise_of_seeds_do_not_vote():
     wrong = PAPER.copy()
     wrong.loc["add", "addmod"] = -7.0  # the paper has +7
     found, noisy = compare(as_cells(wrong, half=0.5)), compare(as_cells(wrong, half=8.0))
-    assert found.clear == (PAPER != 0).sum(axis=None) and found.sign_agreement == pytest.approx(1 - 1 / found.clear)
-    assert noisy.clear < found.clear and noisy.sign_agreement == 1.0
+    assert found.clear == (PAPER != 0).sum(axis=None) and found.signs == pytest.approx(1 - 1 / found.clear)
+    assert noisy.clear < found.clear and noisy.signs == 1.0
     nothing = compare(as_cells(wrong, half=99.0))
-    assert nothing.clear == 0 and np.isnan(nothing.sign_agreement) and "none" in nothing.sentence()
+    assert nothing.clear == 0 and np.isnan(nothing.signs) and "none" in nothing.sentence()
 
 
 def test_the_paper_has_its_best_on_the_diagonal_four_times():

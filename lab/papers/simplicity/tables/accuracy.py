@@ -222,7 +222,7 @@ def _summary(table: pd.DataFrame) -> str:
 def fig5(table: pd.DataFrame) -> go.Figure:
     """Left: accuracy between that of the worst and of the best method of each table, mean over tables. Right: mean
     rank. table: as `measure` gives it; only what is chosen is drawn."""
-    means = together(table)
+    means = mean_scores(table)
     figure = _panels(["normalized accuracy", "rank"], means)
     for column, (name, x) in enumerate((("normalized", "0: worst method of a table, 1: best"), ("rank", "1: best")), 1):
         _draw(figure, means, name, (1, column), ".2f")
@@ -236,7 +236,7 @@ def fig5(table: pd.DataFrame) -> go.Figure:
     return figure
 
 
-def together(table: pd.DataFrame) -> pd.DataFrame:
+def mean_scores(table: pd.DataFrame) -> pd.DataFrame:
     """Means over tables of what is chosen: method, seed, normalized (0 to 1), rank.
 
     k-NN and trees, which have one seed, stand beside the networks of each. A seed of which a run diverged is left out.

@@ -1,4 +1,5 @@
-"""What this paper offers: settings of tables; for the zoo, rows and runs with functions that were learned for them."""
+"""What others may ask of this paper: settings of tables; for the zoo, rows and runs with functions that
+were learned for them."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""What this paper offers: settings of fuzzy logic and SRAVEN, and the runs on them that figures train."""
+"""What others may ask of this paper: settings of fuzzy logic and SRAVEN, and the runs on them that figures train."""
 
 from collections.abc import Iterator, Sequence
 from typing import Any

@@ -1,5 +1,5 @@
-"""What this paper offers: settings of sequences; for the zoo, rows and runs with functions that were learned for them,
-and what these receive."""
+"""What others may ask of this paper: settings of sequences; for the zoo, rows and runs with functions that
+were learned for them, and what these receive."""
 
 from collections.abc import Iterator
 from typing import Any

@@ -246,8 +246,7 @@ class ModelExplorer(PictureExplorer):
         return figure, "How far the outputs go up and down on straight paths between two inputs, beyond their ends."
 
     def _slice(self, _) -> tuple[go.Figure, str]:
-        flat, shape = rows(self._points, "inputs")
-        model = self._model
+        model, (flat, shape) = self._model, rows(self._points, "inputs")  # the closure has it, as `reading` looks there
         corners = flat[[corner.value for corner in self.corners]]
 
         def f(points: np.ndarray) -> Tensor:

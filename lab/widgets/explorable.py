@@ -36,7 +36,8 @@ from lab.widgets.grokking import GrokkingExplorer
 from lab.widgets.landscape import LandscapeExplorer
 from lab.widgets.latent import EXAMPLES, FEW, LatentExplorer
 from lab.widgets.logic import LogicExplorer
-from lab.widgets.model import ConnectivityExplorer, DataExplorer, ModelExplorer, ResultExplorer
+from lab.widgets.model import DataExplorer, ModelExplorer
+from lab.widgets.result import ConnectivityExplorer, ResultExplorer
 from lab.widgets.slices import SliceExplorer
 from lab.widgets.spline import GIVEN, SplineExplorer, functions, points_of
 from lab.widgets.sraven import SravenExplorer

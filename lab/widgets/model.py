@@ -1,4 +1,4 @@
-"""Explorers of one's own model on one's own data, of these data, and of what a probe or a comparison returned."""
+"""ModelExplorer, DataExplorer: one's own model on one's own data, and these data."""
 
 import html
 from collections.abc import Callable, Mapping
@@ -12,30 +12,26 @@ import plotly.graph_objects as go
 import torch
 from torch import Tensor, nn
 
-from lab.comparison import Comparison
 from lab.data import Data, arrays, measures
 from lab.data.data import take
 from lab.data.targets import order_of
 from lab.data.targets import targets as numbered
 from lab.errors import ArgumentError, LabError
 from lab.nonlinearity.activations import is_activation
-from lab.plots.caption import counted, true_minus
+from lab.plots.caption import counted
 from lab.plots.style import GREY, SEQUENCE, TEMPLATE
 from lab.probes import Loss, landscape, slice_2d, total_variation
 from lab.probes.arguments import calling
 from lab.probes.calling import rows
-from lab.probes.connectivity import Connectivity
 from lab.probes.loss import LossFunction
 from lab.probes.reading import reading
-from lab.statistics import LEVEL
 from lab.training.modules.maker import call
-from lab.widgets.course import few
 from lab.widgets.drawing import draw
 from lab.widgets.explorer import LABEL, WIDE, Explorer, menu
 from lab.widgets.pages import Frames, live
 
 FEW = 512  # examples that are looked at
-INPUTS, ALONG = "inputs of activations", "way from a to b"
+INPUTS = "inputs of activations"
 GRID = {"slice": 60, "landscape": 15}  # points on a side
 HEIGHT, LOW = 400, 340  # px
 TARGETS = "what is predicted"
@@ -281,101 +277,6 @@ class ModelExplorer(PictureExplorer):
         figure.update_yaxes(title_text="inputs (%)")
         low, high = np.quantile(received, (0.005, 0.995))
         return figure, f"99 % of what it receives lies between {low:.3g} and {high:.3g}."
-
-
-class ResultExplorer(PictureExplorer):
-    """The picture of a result; of a comparison with a choice of the metric."""
-
-    def __init__(self, result: Any):
-        super().__init__()
-        self._result = result
-        several = [*result.data.metrics, "loss"] if isinstance(result, Comparison) else []
-        self.metric = menu("metric", several)
-        self.metric.layout.display = None if several else "none"
-        self.begin(self.metric)
-
-    @property
-    def heading(self) -> str:
-        """The data of a comparison, the task of runs; else what kind of result it is."""
-        result = self._result
-        if isinstance(result, dict):
-            return f"Runs by name: {', '.join(map(str, result))}"
-        return f"Comparison on {result.data.name}" if isinstance(result, Comparison) else type(result).__name__
-
-    def settings(self) -> list[tuple[str, str]]:
-        """Of a comparison: how its models were trained."""
-        result = self._result
-        if not isinstance(result, Comparison):
-            return []
-        rates = ", ".join(f"{name} {result.rates[name]:g}" for name in result.functions)
-        seeds = len({run.spec.seed for run in result.runs})
-        return [("seeds", str(seeds)), ("steps", f"{result.runs[0].spec.recipe.last:,}"), ("learning rates", rates)]
-
-    def frames(self) -> Frames:
-        """Of a comparison: every metric."""
-        if not self.metric.options:
-            return super().frames()
-        parts = {name: [self._result.plot(name), self.status.value] for name in self.metric.options}
-        return Frames("metric", parts, self.metric.value)
-
-    def _draw(self) -> None:
-        self._show(self._result.plot(self.metric.value) if self.metric.options else draw(self._result))
-        self.say(true_minus(repr(self._result)) if isinstance(self._result, Comparison) else "")
-
-
-class ConnectivityExplorer(PictureExplorer):
-    """Move along the straight path between two models: the measures there in words, in the mean over pairs, as the
-    units are and after they were matched.
-
-    result: what `probes.connectivity` returned.
-
-    >>> from lab import probes
-    >>> first, second = nn.Linear(2, 1, bias=False), nn.Linear(2, 1, bias=False)
-    >>> first.weight.data, second.weight.data = torch.zeros(1, 2), torch.ones(1, 2)
-    >>> path = probes.connectivity(first, second, {"size": lambda m: m.weight.sum()}, points=3)
-    >>> "as they are: size 1;" in ConnectivityExplorer(path).status.value
-    True
-    """
-
-    def __init__(self, result: Connectivity):
-        super().__init__()
-        self._result = result
-        options = [(f"{share:.6g}", share) for share in result.along.tolist()]
-        self.along = widgets.SelectionSlider(description=ALONG, options=options, style=LABEL, index=len(options) // 2)
-        self.begin(self.along)
-
-    def settings(self) -> list[tuple[str, str]]:
-        """None: a page has the slider."""
-        return []
-
-    def frames(self) -> Frames:
-        """Every point of the path, or as many as a page can hold."""
-        chosen = sorted({*few(len(self._result.along), self._result.table.size), self.along.index})
-        names = [name for name, _ in self.along.options]
-        parts = {names[number]: [self._picture(number), self._words(number).replace("\n", "<br>")] for number in chosen}
-        return Frames(ALONG, parts, names[self.along.index], slides=True)
-
-    def _draw(self) -> None:
-        if not self._place.children:
-            self._show(self._picture(self.along.index))
-        with self._place.children[0].batch_update():
-            for line in self._place.children[0].layout.shapes:
-                line.x0 = line.x1 = self.along.value
-        self.say(html.unescape(self._words(self.along.index)))
-
-    def _picture(self, number: int) -> go.Figure:
-        return draw(self._result).add_vline(self._result.along[number], line={"color": GREY, "dash": "dot"})
-
-    def _words(self, number: int) -> str:
-        result, many = self._result, len(self._result.barriers)
-        lines = [f"{result.along[number]:.6g} of the way from a to b" + f", mean over {many} pairs" * (many > 1)]
-        both = {"as they are": (result.values, result.barrier), "matched": (result.matched, result.matched_barrier)}
-        for name, (values, barrier) in both.items():
-            if values is not None and barrier is not None:
-                said = ", ".join(f"{measure} {each[:, number].mean():.4g}" for measure, each in values.items())
-                spread = " [{:.3g}, {:.3g}]".format(*barrier.interval(LEVEL)) if many > 1 else ""
-                lines.append(f"units {name}: {said}; barrier of the {result.loss} {barrier.effect:.3g}{spread}")
-        return html.escape(true_minus("\n".join([*lines, *result.notes])))
 
 
 def _read(model: nn.Module, inputs: Mapping[str, Tensor]) -> Any:

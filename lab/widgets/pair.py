@@ -19,8 +19,9 @@ from lab.widgets.course import StepSlider
 from lab.widgets.explorer import Explorer, side_by_side
 from lab.widgets.landscape import LandscapeExplorer
 from lab.widgets.latent import LatentExplorer
-from lab.widgets.model import ConnectivityExplorer, DataExplorer, ModelExplorer, ResultExplorer
+from lab.widgets.model import DataExplorer, ModelExplorer
 from lab.widgets.pages import Content, PageView, view_content
+from lab.widgets.result import ConnectivityExplorer, ResultExplorer
 from lab.widgets.slices import SliceExplorer
 from lab.widgets.spline import GIVEN, SplineExplorer
 

@@ -19,6 +19,7 @@ did nothing else would reach that share. Attention's own products are within its
 from __future__ import annotations
 
 import math
+import os
 import time
 from collections import Counter
 from collections.abc import Callable
@@ -120,7 +121,7 @@ def rate(shapes: Counter[tuple]) -> float:
 
 def measure(family: Family) -> dict[str, float]:
     """The row of a family: milliseconds a step, shares, rates."""
-    ours = Ours(family)
+    ours = Ours(family, os.environ.get("LAB_STEPS") or "plain")
     if ours.fleet.kernel is not None:  # one call a step has no parts
         ours = Ours(family, "plain")
     ours.steps(2)

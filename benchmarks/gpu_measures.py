@@ -17,7 +17,8 @@ from lab.errors import LabError
 from lab.nonlinearity import formula, op
 from lab.papers.transformers.settings import setting
 from lab.spec import RunSpec, replace
-from lab.training.fleet import Compiled, Fleet, note_of, train
+from lab.training.fleet import Fleet, note_of, train
+from lab.training.steps import Compiled
 
 WARM = 5  # steps before anything is timed
 
@@ -150,8 +151,7 @@ def steps(work: Work, runs: int) -> dict:
     losses, row = [], {"width": work.widths[0], "runs": runs}
     for name in ("plain", "compiled"):
         fleet = Fleet(specs, [("gelu", "softmax")] * runs, work.device)
-        if name == "compiled":
-            fleet.losses = Compiled(fleet)
+        fleet.losses = Compiled(fleet) if name == "compiled" else fleet.plain_losses
         last = []
         for count in (WARM, WARM, work.steps):
             start, end = time.perf_counter(), fleet.step + count

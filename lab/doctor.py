@@ -17,6 +17,7 @@ from lab.nonlinearity.zoo import own_folder, zoo_names
 from lab.places import VERSION, in_words, unused
 from lab.spec import from_json
 from lab.store import UNNOTED, Store, results
+from lab.training import steps
 from lab.versions import arithmetic, version_of
 
 PACKAGES = (
@@ -42,7 +43,7 @@ def examine() -> dict[str, str]:
     findings = {"lab": _lab(), "python": platform.python_version(), "torch": str(torch.__version__)}
     findings |= {name: version_of(name) for name in PACKAGES}
     findings["device"] = f"{device} ({device_name(device)})"
-    findings["spline kernel"] = _or_error(op.describe)
+    findings |= {"spline kernel": _or_error(op.describe), "training steps": _or_error(steps.describe)}
     findings["browser"] = browser() or "none found: figures come without PNG and SVG; install Chromium or Chrome"
     findings["zoo"] = _or_error(_zoo)
     findings["data"] = _or_error(_data)

@@ -16,6 +16,7 @@ PACKAGES = ("torch", "numpy", "pandas", "plotly")
 # function was searched for, knot gradients have been float32 sums since commit f798200e (before, products in TF32).
 # 3: of perceptrons alone (`Perceptron.arithmetic`): a step on tables is one call (`lab.training.perceptron`).
 # 4: of their searches by episodes (`EpisodeSpec.arithmetic`): so are the inner steps.
+# 5: of runs of `ModelSpec`, but for those on texts: losses and gradients are one call (`lab.training.blocks`).
 ARITHMETIC = 2
 
 
@@ -23,12 +24,12 @@ def arithmetic(spec: object) -> str:
     """The revision of the arithmetic by which a spec of this kind trains today, as notes have it.
 
     >>> from lab.spec import EpisodeSpec, ModelSpec, Perceptron, RunSpec
-    >>> runs = [RunSpec("addmod", model, None, 0) for model in (ModelSpec(), Perceptron())]
+    >>> runs = [RunSpec("addmod", model, None, 0) for model in (None, Perceptron(), ModelSpec())]
     >>> [arithmetic(spec) for spec in (*runs, EpisodeSpec("addmod", Perceptron(), None, None))]
-    ['2', '3', '4']
+    ['2', '3', '5', '4']
     """
-    of_model = getattr(getattr(spec, "model", None), "arithmetic", ARITHMETIC)
-    return str(getattr(spec, "arithmetic", of_model))
+    parts = spec, getattr(spec, "task", None), getattr(spec, "model", None)  # the first that has one says it
+    return str(next((part.arithmetic for part in parts if hasattr(part, "arithmetic")), ARITHMETIC))
 
 
 def versions() -> dict[str, str]:

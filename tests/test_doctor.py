@@ -22,6 +22,7 @@ WORDS = (
     "plotly",
     "device",
     "spline kernel",
+    "training steps",
     "browser",
     "zoo",
     "data",

@@ -17,13 +17,25 @@ from lab.nonlinearity import native
 from lab.places import SHIPPED
 from lab.resolve import resolve
 from lab.run import Run, complete
-from lab.spec import AdamTrapezoid, ConstantRate, ModelSpec, Perceptron, RunSpec, from_json, key, replace
+from lab.spec import (
+    AdamTrapezoid,
+    ConstantRate,
+    HyperModel,
+    ModelSpec,
+    Perceptron,
+    RunSpec,
+    SearchSpec,
+    from_json,
+    key,
+    replace,
+)
 from lab.store import MixedRevisionsError, Store
-from lab.tasks import Operation
+from lab.tasks import Operation, Text
 from lab.training.descent_fleet import fleet_of
-from lab.training.fleet import train
-from lab.versions import ARITHMETIC
+from lab.training.fleet import note_of, train
+from lab.versions import ARITHMETIC, arithmetic
 
+TODAY = str(ModelSpec.arithmetic)  # of RUN's
 RUN = RunSpec("memorize", ModelSpec(layers=1, width=8), AdamTrapezoid(steps=2, rate=0.003, batch=8), seed=0)
 RUNS = [replace(RUN, seed=seed) for seed in range(3)]
 HISTORY = {"steps": np.array([2]), "accuracy_test": np.array([0.25])}
@@ -41,7 +53,7 @@ def test_a_run_says_which_arithmetic_made_it(tmp_path):
     store = Store(tmp_path)
     complete([RUN], store, "cpu", progress=False)
     notes = Run(RUN, store).notes
-    assert notes["arithmetic"] == str(ARITHMETIC) and notes["numerics"] == job.numerics("cpu")
+    assert notes["arithmetic"] == TODAY and notes["numerics"] == job.numerics("cpu")
     assert store.notes(RUN) == notes and store.notes(RUNS[1]) == {}
 
 
@@ -64,7 +76,7 @@ def test_runs_of_two_revisions_are_not_compared(tmp_path, there, asked, mixed):
     """Where all are of one revision they are read, whatever it is; a run that is missing would be of today's."""
     store = stored(tmp_path, RUNS[:there], arithmetic="0" if there != 2 or asked == 1 else "1")
     if there == 2 and asked == 2:
-        store.save(RUNS[2], HISTORY, WEIGHTS, {"arithmetic": str(ARITHMETIC)})
+        store.save(RUNS[2], HISTORY, WEIGHTS, {"arithmetic": TODAY})
         asked = 3
     if not mixed:
         complete(RUNS[:asked], store, progress=False)
@@ -74,10 +86,21 @@ def test_runs_of_two_revisions_are_not_compared(tmp_path, there, asked, mixed):
     assert sum(map(store.has, RUNS)) == (3 if asked == 3 else there), "nothing is trained, nothing is lost"
 
 
+def test_revisions_are_of_what_trains(tmp_path):
+    """Searches and texts have plain steps, and the revision of these."""
+    text, search = replace(RUN, task=Text("shakespeare", context=16)), SearchSpec(RUN.task, RUN.model, RUN.recipe)
+    specs = {RUN: TODAY, text: "2", search: "2", replace(RUN, model=HyperModel()): "2"}
+    assert {spec: arithmetic(spec) for spec in specs} == specs
+    store = stored(tmp_path, RUNS[:1])  # of the revision before
+    store.check_one_revision(RUNS[:1])
+    with pytest.raises(MixedRevisionsError, match=rf"1 of revision 2, 1 of revision {TODAY}"):
+        store.check_one_revision([*RUNS[:2], search])
+
+
 def test_revisions_of_perceptrons_are_counted_apart(tmp_path):
     """Beside transformers of the store's revision, which is today's of theirs."""
     perceptrons = [RunSpec(Operation(modulus=5), Perceptron(width=4), ConstantRate(1, 0.1), seed) for seed in (0, 1)]
-    store = stored(tmp_path, RUNS[:2], arithmetic=str(ARITHMETIC))
+    store = stored(tmp_path, RUNS[:2], arithmetic=TODAY)
     complete([*RUNS[:2], *perceptrons], store, "cpu", progress=False)
     assert {store.notes(spec)["arithmetic"] for spec in perceptrons} == {str(Perceptron.arithmetic)}
     older = stored(tmp_path / "older", perceptrons[:1], arithmetic=str(ARITHMETIC))
@@ -135,12 +158,12 @@ def test_facts_that_were_changed_are_found(tmp_path):
 def test_what_ships_says_its_revision_and_is_sealed():
     for path in sorted(shipped.RESULTS.glob("*/*/*/provenance.json")):
         facts = results.Results(path.parent).facts
-        known = set(facts["arithmetic"]) <= {str(number) for number in range(1, Perceptron.arithmetic + 1)}
+        known = set(facts["arithmetic"]) <= {str(number) for number in range(1, int(TODAY) + 1)}
         assert known and bool(facts["arithmetic"]) == bool(facts["runs"]), path
         assert results.SEAL in json.loads(path.read_text()), path
     store = Store(SHIPPED)
     for folder in store.results():
-        assert int(json.loads((folder / "done.json").read_text())["notes"]["arithmetic"]) <= Perceptron.arithmetic
+        assert int(json.loads((folder / "done.json").read_text())["notes"]["arithmetic"]) <= int(TODAY)
 
 
 def ends():
@@ -190,6 +213,19 @@ def test_a_shipped_run_begins_as_it_did(start):
     assert arrays["steps"].tolist() == before["steps"][:1].tolist()
     for name in set(arrays) - {"steps"}:
         assert arrays[name][0, 0] == pytest.approx(before[name][0], rel=0.002), name
+
+
+def test_a_transformer_of_a_shipped_table_begins_as_it_did():
+    """The table was made by plain steps, before `ModelSpec.arithmetic` was 5; this run has its blocks in one call."""
+    here = shipped.shipped_results("transformers/fig2", "laptop")
+    plan = shipped.shipped_plan(registry.entry("transformers/fig2"), here.facts)
+    spec = next(s for _, s in plan if s.task == "memorize" and s.model.mlp == "gelu" and s.seed == 0)
+    table = here.table().query("task == 'memorize' and method == 'baseline' and seed == 0 and step <= 75")
+    fleet = train(fleet_of([spec], [tuple(spec.model.parts.values())], "cpu"), lambda fleet: fleet.step < 75)
+    assert note_of(fleet) == ", blocks in one call" or native.why_not()
+    arrays = fleet.history.arrays()
+    assert arrays["steps"].tolist() == table["step"].tolist() == [25, 50, 75]
+    assert arrays["accuracy_test"][:, 0] == pytest.approx(table["accuracy"], abs=0.003)
 
 
 def test_a_perceptron_of_a_shipped_table_ends_as_it_did():

@@ -86,6 +86,8 @@ class ModelSpec:
     # What takes the place of softmax in attention: "adaptive", "norm", "p1", "p3" (`lab.models.transformer`).
     weighting: str = field(default="softmax", metadata={"since": 2})
 
+    arithmetic: ClassVar[int] = 5  # the revision of how it is trained (`lab.versions`)
+
     @property
     def parts(self) -> dict[str, Part]:
         """Its non-linearities by name."""

@@ -8,6 +8,7 @@ from lab.spec.models import ModuleSpec, Perceptron
 from lab.spec.own import DataSpec
 from lab.spec.recipes import ConstantRate, Fit
 from lab.tasks.table import TableTask
+from lab.versions import ARITHMETIC
 
 
 class OfTask:
@@ -40,6 +41,7 @@ class SearchSpec(OfTask):
     start: str = field(default="zero", metadata={"since": 2})
 
     by: ClassVar[str] = "two_loss"
+    arithmetic: ClassVar[int] = ARITHMETIC  # whatever its model's: steps are plain
 
 
 @dataclass(frozen=True)

@@ -4,7 +4,8 @@ Autograd sees one node for all blocks (`Stack`), or for the whole model and its 
 them predicted (`Step`). A chunk of sequences passes through all blocks while it is in the cache; attention works on as
 many sequences at once as a vector has numbers, so that nothing depends on how short they are. The kernel (`blocks.c`,
 built like the spline's) has the products and functions of perceptrons'. It takes the models in `MODELS`, for few
-tokens; `refusal` says what it lacks for others, whose steps are torch's. It rounds in its own way.
+tokens; `refusal` says what it lacks for others, whose steps are torch's. It rounds in its own way: specs whose steps it
+takes where nothing is asked for have a revision of the arithmetic of their own (`lab.versions`).
 """
 
 import ctypes
@@ -117,11 +118,21 @@ class Losses:
     """The losses (R,) of a batch, ready for backward(), of a model without a `refusal`."""
 
     def __init__(self, model: Any):
-        self.model, self.stack = model, Stack(model)
-        self.step = Step(model) if type(model) is transformer.Transformer else None
+        self.model = model
+        self._begin()
+
+    def _begin(self) -> None:
+        self.at, self.stack = self._addresses(), Stack(self.model)
+        self.step = Step(self.model) if type(self.model) is transformer.Transformer else None
+
+    def _addresses(self) -> list[int]:
+        """Where in memory all that C points to is."""
+        return [parameter.data_ptr() for parameter in self.model.parameters()]
 
     def __call__(self, batch: Batch) -> Tensor:
         model = self.model
+        if self.at != self._addresses():  # other tensors have come since
+            self._begin()
         if self.step is not None and type(batch) is sequences.Batch:
             return cast(Tensor, _Losses.apply(self.step, batch, *self.step.weights))
         model.stack = self.stack  # in this pass alone: probes differentiate a model's own operations

@@ -6,7 +6,6 @@ also in the task, where its examples have one shape.
 """
 
 import os
-import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from functools import cached_property, singledispatch
@@ -16,7 +15,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from lab.errors import ArgumentError, shortened
+from lab.errors import ArgumentError
 from lab.kinds import Batch, batch_key, check_run, optimizer, sizes, training_data
 from lab.kinds import build as build_model
 from lab.models import kinds  # noqa: F401  the models that come with the lab
@@ -26,11 +25,13 @@ from lab.nonlinearity.part import as_module
 from lab.nonlinearity.spline import Spline
 from lab.probes.reading import evaluating
 from lab.resolve import resolve
-from lab.spec import UNCHANGED, Knots, KnotTable, ModuleSpec, Resolved, RunSpec, key
+from lab.spec import UNCHANGED, Knots, KnotTable, ModelSpec, ModuleSpec, Resolved, RunSpec, key
 from lab.store import Store
 from lab.training import blocks, constant_rate, perceptron, rows, sequences, streams, text  # noqa: F401  tasks, recipes
 from lab.training.optimizers import of_runs, trainable
 from lab.training.perceptron import ONE_CALL, chosen_steps, kernel_of, say_plain
+from lab.training.steps import Compiled
+from lab.versions import arithmetic
 
 
 class Training(Protocol):
@@ -79,7 +80,7 @@ class Fleet:
     @cached_property
     def losses(self) -> Callable[[Batch], Tensor]:
         """The losses (R,) of a batch, ready for backward()."""
-        asked = chosen_steps() if os.environ.get("LAB_STEPS") else "plain"  # blocks have bits of their own: on request
+        asked = chosen_steps()
         if asked == "kernel" and not self.blocks_lack:
             return blocks.Losses(self.model)
         return Compiled(self) if asked == "compiled" else self.plain_losses
@@ -91,6 +92,9 @@ class Fleet:
     @cached_property
     def blocks_lack(self) -> str:
         """Why the kernel of transformers does not take this model's blocks; empty where it does."""
+        by_default = arithmetic(self.specs[0]) == str(ModelSpec.arithmetic)  # bits of the kernel's are no other's
+        if not os.environ.get("LAB_STEPS") and not (by_default and type(self.data) is sequences.SequenceData):
+            return "others than those on tokens are to be asked for"
         return blocks.refusal(self.model, sizes(self.specs[0].task, self.specs[0].task_seed))
 
     @cached_property
@@ -338,44 +342,6 @@ def note_of(fleet: Fleet) -> str:
     if isinstance(fleet.losses, blocks.Losses):
         return ", blocks in one call"
     return ", compiled steps" if isinstance(fleet.losses, Compiled) and fleet.losses.is_compiled else ""
-
-
-class Compiled:
-    """The losses of one fleet, compiled; with another size of batches, it compiles again.
-
-    Small fleets wait for Python and for the calls of small kernels. With the environment variable LAB_STEPS=compiled
-    model and loss are compiled, for some ten seconds a fleet; on CUDA the kernels of a step are recorded and replayed
-    as one (CUDA graphs). Sums are taken in another order, so the bits differ from those of plain steps, and the notes
-    of a run say so. Where nothing can be compiled, one line says why, and plain steps take their place.
-    """
-
-    def __init__(self, fleet: Fleet):
-        model, self.weights = fleet.model, fleet.weights
-
-        def losses(batch: Batch) -> Tensor:
-            return batch.loss(batch.outputs(model))
-
-        torch.compiler.reset()  # what fleets before it had: torch keeps eight of a function at most
-        mode = "reduce-overhead" if fleet.device.type == "cuda" else None
-        self.plain, self.compiled = losses, torch.compile(losses, dynamic=False, mode=mode)
-        self.is_tried, self.is_compiled = False, False
-
-    def __call__(self, batch: Batch) -> Tensor:
-        if self.is_tried and not self.is_compiled:
-            return self.plain(batch)
-        try:
-            torch.compiler.cudagraph_mark_step_begin()
-            if not self.is_tried:  # the backward pass may be compiled when it is first wanted
-                self.is_tried = True
-                torch.autograd.grad(self.compiled(batch).sum(), self.weights, allow_unused=True)
-                self.is_compiled = True
-            return self.compiled(batch)
-        except Exception as error:  # of the compiler; where it is the model's own, plain steps raise it, too
-            self.is_compiled = False
-            lines = [line for line in str(error).splitlines() if line.strip() and not line.endswith("raised:")]
-            said = f"{type(error).__name__}: {shortened(lines[0] if lines else '', 160)}"
-            print(f"steps are not compiled ({said}); plain ones take their place", file=sys.stderr)
-            return self.plain(batch)
 
 
 def train(state: T, report: Callable[[T], bool] | None = None) -> T:

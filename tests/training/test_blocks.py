@@ -11,11 +11,14 @@ from lab.models.transformer import Transformer
 from lab.nonlinearity import native
 from lab.nonlinearity.spline import Spline
 from lab.spec import AdamWCosine, HyperModel, Knots, ModelSpec, RunSpec, replace
-from lab.tasks import Sraven
+from lab.tasks import Sraven, Text
 from lab.training import blocks, sequences
 from lab.training.descent_fleet import fleet_of
 from lab.training.fleet import note_of, train
-from tests.training.making import MODEL, fleet, same, through_a_file, until
+from lab.training.steps import describe
+from lab.training.two_loss import Search
+from lab.versions import ARITHMETIC, arithmetic
+from tests.training.making import MODEL, RECIPE, fleet, same, search_of, through_a_file, until
 
 HAT = Knots(-2.0, 2.0, (0.5, -1.0, 2.0, 0.0, 1.0))
 HYPER = HyperModel(layers=2, heads=2, width=6, key_width=4, mlp_width=8, normalization="rms_head", network="pair")
@@ -170,8 +173,8 @@ def test_steps_are_those_of_torch(name, monkeypatch):
     torch.testing.assert_close(fast.history._sum, plain.history._sum, rtol=1e-9, atol=1e-9)
 
 
-def sraven(seeds, **changes):
-    task, model = Sraven(features=2, values=3), method("hyla", replace(HYPER, **changes))
+def sraven(seeds, model=None):
+    task, model = Sraven(features=2, values=3), model or method("hyla", HYPER)
     recipe = AdamWCosine(20, 0.003, 8, warmup=2, every=10)
     specs = [RunSpec(task, model, recipe, seed, ()) for seed in seeds]
     return fleet_of(specs, [tuple(model.parts.values())] * len(specs))
@@ -231,9 +234,51 @@ def test_what_the_kernel_lacks_is_said_once_and_torch_trains(model, why, capsys)
     assert made.losses == made.plain_losses and note_of(made) == ""
 
 
-def test_where_nothing_is_asked_for_steps_are_plain(monkeypatch, capsys):
-    monkeypatch.delenv("LAB_STEPS")
-    assert note_of(train(fleet(), until(1))) == "" and capsys.readouterr().err == ""
+def text():
+    spec = RunSpec(Text("shakespeare", context=16), MODEL, RECIPE, 0, ())
+    return fleet_of([spec], [(MODEL.mlp, MODEL.attention)])
+
+
+@pytest.mark.parametrize(
+    "made, chosen, note",
+    [
+        (fleet, "", ", blocks in one call"),
+        (lambda: sraven([0]), "", ""),
+        (lambda: sraven([0]), "kernel", ", blocks in one call"),
+        (lambda: sraven([0], MODEL), "", ""),
+        (text, "", ""),
+        (text, "kernel", ", blocks in one call"),
+        (lambda: fleet(model=replace(MODEL, mlp="prelu")), "", ""),
+        (fleet, "plain", ""),
+        (lambda: search_of(), "", ""),
+    ],
+)
+def test_steps_in_one_call_are_the_default_of_specs_whose_revision_says_so(made, chosen, note, monkeypatch, capsys):
+    """Nothing is said; a spec of another revision has other steps on request alone."""
+    monkeypatch.setenv("LAB_STEPS", chosen)
+    state = train(made(), until(1))
+    assert note_of(state) == note and capsys.readouterr().err == ""
+    revision = arithmetic(state.spec if isinstance(state, Search) else state.specs[0])
+    assert revision in (str(ARITHMETIC), str(ModelSpec.arithmetic))
+    assert chosen or not note or revision == str(ModelSpec.arithmetic)
+
+
+def test_with_another_kernel_steps_are_plain(monkeypatch):
+    monkeypatch.setenv("LAB_STEPS", "")
+    monkeypatch.setenv("LAB_KERNEL", "torch")
+    assert note_of(train(fleet(), until(1))) == ""
+    assert describe() == "plain: those in one call are for splines in compiled C"
+    monkeypatch.setenv("LAB_STEPS", "compiled")
+    assert describe() == "compiled (LAB_STEPS)"
+
+
+@pytest.mark.parametrize("made", [fleet, sraven], ids=["post-norm", "HYLA"])
+def test_weights_that_come_to_another_place_are_found_there(made):
+    """C has addresses: a tensor that takes the place of another one's is trained in its stead."""
+    moved, still = train(made(range(2)), until(3)), train(made(range(2)))
+    for parameter in moved.model.parameters():
+        parameter.data = parameter.data.clone()
+    assert same(train(moved).state(), still.state())
 
 
 def test_long_inputs_and_functions_that_learn_are_left_to_torch():

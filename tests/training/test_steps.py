@@ -28,7 +28,7 @@ print(json.dumps([[store.load(spec)[0]["loss"].tolist() for spec in specs], stor
 @pytest.fixture(scope="module")
 def plain(nursery, tmp_path_factory):
     """Losses by run and step, and the note, of plain steps."""
-    ended = nursery.run(TRAINED, LAB_STORE=tmp_path_factory.mktemp("plain"))
+    ended = nursery.run(TRAINED, LAB_STORE=tmp_path_factory.mktemp("plain"), LAB_STEPS="plain")
     assert ended.code == 0, ended.err
     return json.loads(ended.out)
 

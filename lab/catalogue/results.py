@@ -191,7 +191,7 @@ def runs_digest(facts: Mapping) -> str:
 def with_note(content: bytes, stated: Mapping) -> bytes:
     """A PNG, SVG or PDF with this note, in place of the one that it has."""
     bare, _ = split(content)
-    said = dict(stated) | {SEAL: _seal(bare, stated)}
+    said = dict(stated) | {SEAL: checksum({"note": dict(stated), "picture": sha256(bare).hexdigest()})}
     text = json.dumps(said, separators=(",", ":")).encode()
     if bare.startswith(PDF):
         return _updated(bare, XMP.format(html.escape(text.decode(), quote=False)).encode())
@@ -269,7 +269,3 @@ def read_note(path: str | Path) -> tuple[dict, bool]:
     if not known:
         raise LabError(f"{path} has no note of where it is from; programs that save a picture anew leave it out")
     return stated, whole
-
-
-def _seal(bare: bytes, stated: Mapping) -> str:
-    return checksum({"note": dict(stated), "picture": sha256(bare).hexdigest()})

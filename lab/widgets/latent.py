@@ -152,7 +152,7 @@ class LatentExplorer(Explorer):
         self.map = LatentView(texts=texts, steps=self.step.steps)
         self.groups = Groups(self.map, self._contrast)
         self.reading.map(*self._map())
-        self.reading.decoding(self._place(), self.colour.value)
+        self.reading.decoding(self._place(), self.problems.decoded(self.colour.value))
         self._redraw()
         self._bars()
         self.bars = live(self.bars)
@@ -212,9 +212,9 @@ class LatentExplorer(Explorer):
 
     def _draw_known(self) -> None:
         """The map and the decoder that the controls ask for, as far as they are known."""
-        if self._map() != self._drawn and self.reading.has_map(*self._map()):
+        if self._map() != self._drawn and self.reading.has("map", *self._map()):
             self._redraw()
-        if self.reading.steps and self.reading.has_course(*self._map()):
+        if self.reading.steps and self.reading.has("course", *self._map()):
             self._move()
         self._bars()
 
@@ -228,12 +228,12 @@ class LatentExplorer(Explorer):
 
     def _missing(self) -> tuple | None:
         """What the controls ask for and is not known: a function of the reading and its arguments."""
-        if not self.reading.has_map(*self._map()):
+        if not self.reading.has("map", *self._map()):
             return self.reading.map, self._map(), f"a {NAMES[self.method.value]} map of {len(self.problems)} codes"
-        asked = self._place(), self.colour.value
-        if not self.reading.has_decoding(*asked):
+        asked = self._place(), self.problems.decoded(self.colour.value)
+        if not self.reading.has("decoding", *asked):
             return self.reading.decoding, asked, "a decoder and its controls"
-        if self.reading.steps and not self.reading.has_course(*self._map()):
+        if self.reading.steps and not self.reading.has("course", *self._map()):
             return self.reading.course, self._map(), f"codes of {len(self.reading.steps)} checkpoints"
         return None
 
@@ -286,12 +286,12 @@ class LatentExplorer(Explorer):
         self.groups.draw()
 
     def _bars(self) -> None:
-        asked = self._place(), self.colour.value
-        if self.reading.has_decoding(*asked):
+        asked = self._place(), self.problems.decoded(self.colour.value)
+        if self.reading.has("decoding", *asked):
             decoding = self.reading.decoding(*asked)
             names = [] if isinstance(decoding, str) else [self.problems.word(label) for label in decoding.classes]
             with self.bars.batch_update():
-                drawing.fill_bars(self.bars, decoding, names, self.problems.decoded(self.colour.value))
+                drawing.fill_bars(self.bars, decoding, names, asked[1])
 
     def _contrast(self, a: np.ndarray, b: np.ndarray) -> str:
         place, (points, _) = self._drawn[0], self.reading.map(*self._drawn)

@@ -214,7 +214,7 @@ class LogicProblems(Problems):
 class Reading:
     """Codes of a run on `count` problems of unseen combinations, and on as many of seen ones.
 
-    Arguments are those of the probes; a result is kept, so that asking again costs nothing (`has_…`).
+    Arguments are those of the probes; a result is kept, so that asking again costs nothing (`has`).
     """
 
     def __init__(self, run: Run, count: int):
@@ -223,11 +223,13 @@ class Reading:
         self.problems, self.layers = problems_of(run, count), run.spec.model.layers
         self._model = run.model()
         self._codes: dict[tuple[int, int], list[list[np.ndarray]]] = {}
-        self._maps: dict[tuple[Place, str, float | None], Map] = {}
         self._run, self._ways = run, dict[tuple[int, int], list[np.ndarray]]()
         self.steps: list[int] = run.checkpoints.tolist() if run.has_checkpoints else []
-        self._courses: dict[tuple[Place, str, float | None], Way] = {}
-        self._decodings: dict[tuple[Place, str], Decoding | str] = {}
+        self._results: dict[tuple, Any] = {}  # by the method's name and what it was asked
+
+    def has(self, what: str, *asked: Any) -> bool:
+        """Whether the result of a method ("map", "course", "decoding") is known."""
+        return (what, *asked) in self._results
 
     def codes(self, place: Place, training: bool = False) -> np.ndarray:
         """(N, heads)."""
@@ -238,33 +240,25 @@ class Reading:
             self._codes[query, key] = [[codes.codes for codes in part] for part in both]
         return self._codes[query, key][training][layer]
 
-    def has_map(self, place: Place, method: str, perplexity: float | None) -> bool:
-        """Whether it is known."""
-        return (place, method, perplexity) in self._maps
-
     def map(self, place: Place, method: str, perplexity: float | None) -> Map:
         """Points, and how far to trust them; all in one place where codes are the same."""
-        asked = place, method, perplexity
-        if asked not in self._maps:
-            self._maps[asked] = embedding(self.codes(place), method, perplexity)
-        return self._maps[asked]
-
-    def has_course(self, place: Place, method: str, perplexity: float | None) -> bool:
-        """Whether it is known."""
-        return (place, method, perplexity) in self._courses
+        asked = "map", place, method, perplexity
+        if asked not in self._results:
+            self._results[asked] = embedding(self.codes(place), method, perplexity)
+        return self._results[asked]
 
     def course(self, place: Place, method: str, perplexity: float | None) -> Way:
         """The codes of checkpoints, and one map of all of them together, on which points move and do not jump; of
         neighbours (t-SNE, UMAP) fewer checkpoints, as many as a map of MOVING points has."""
-        asked = place, method, perplexity
-        if asked not in self._courses:
+        asked = "course", place, method, perplexity
+        if asked not in self._results:
             steps, codes = self._way(place)
             if method != "pca":
                 shown = few(len(steps), codes.shape[1], MOVING)
                 steps, codes = [steps[number] for number in shown], codes[shown]
             points, trust = embedding(codes.reshape(-1, codes.shape[-1]), method, perplexity)
-            self._courses[asked] = steps, codes, points.reshape(*codes.shape[:2], 2), trust
-        return self._courses[asked]
+            self._results[asked] = steps, codes, points.reshape(*codes.shape[:2], 2), trust
+        return self._results[asked]
 
     def _way(self, place: Place) -> tuple[list[int], np.ndarray]:
         """Codes on the unseen problems after steps, as many as a page can hold, (S, N, heads)."""
@@ -276,19 +270,16 @@ class Reading:
             self._ways[query, key] = [np.stack([codes.codes for codes in of]) for of in zip(*each, strict=True)]
         return steps, self._ways[query, key][layer]
 
-    def has_decoding(self, place: Place, colouring: str) -> bool:
-        """Whether it is known."""
-        return (place, self.problems.decoded(colouring)) in self._decodings
-
-    def decoding(self, place: Place, colouring: str) -> Decoding | str:
-        """What a decoder reads, trained on seen combinations and tested on unseen ones; or why there is none."""
-        asked = place, self.problems.decoded(colouring)
-        if asked not in self._decodings:
+    def decoding(self, place: Place, label: str) -> Decoding | str:
+        """What a decoder of this label reads, trained on seen combinations and tested on unseen ones; or why there is
+        none. label: what `decoded` gives for a colouring."""
+        asked = "decoding", place, label
+        if asked not in self._results:
             try:
-                self._decodings[asked] = self._decode(place, colouring)
+                self._results[asked] = self._decode(place, label)
             except LabError as error:  # all problems solved, say: one class
-                self._decodings[asked] = str(error)
-        return self._decodings[asked]
+                self._results[asked] = str(error)
+        return self._results[asked]
 
     def contrast(self, place: Place, a: np.ndarray, b: np.ndarray, points: np.ndarray) -> Contrast:
         """What tells two groups of the unseen problems apart; points: the map on which they were chosen."""

@@ -141,7 +141,8 @@ def _planes(result: Slice2D) -> go.Figure:
 
 
 def _paths(result: Complexity) -> go.Figure:
-    figure = go.Figure(go.Histogram(x=result.paths, marker={"color": GREY}, name="paths", nbinsx=40))
+    counts, edges = np.histogram(result.paths[np.isfinite(result.paths)], bins=40)
+    figure = go.Figure(go.Bar(x=(edges[1:] + edges[:-1]) / 2, y=counts, marker={"color": GREY}, name="paths"))
     figure.add_vrect(result.low, result.high, fillcolor=BLUE, opacity=0.25, line_width=0)
     figure.add_vline(result.value, line={"color": VERMILLION, "width": 2})
     figure.update_layout(template=TEMPLATE, height=300, bargap=0.02)

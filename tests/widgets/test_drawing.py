@@ -10,6 +10,7 @@ from torch import nn
 import lab
 from lab import probes
 from lab.plots.style import GREY
+from lab.plots.svg import svg
 from lab.probes.cost import cost
 from lab.probes.profile import portrait
 from lab.widgets.model import ModelExplorer
@@ -46,7 +47,11 @@ def test_every_probes_result_has_a_picture():
     assert [list(trace.y) for trace in figures["line"].data] == line.values.T.tolist()
     heat = [trace for trace in figures["plane"].data if trace.type == "heatmap"]
     assert [np.array_equal(h.z, plane.values[..., o]) for o, h in enumerate(heat)] == [True, True]
-    assert np.array_equal(figures["variation"].data[0].x, variation.paths)
+    bars = figures["variation"].data[0]
+    assert bars.y.sum() == 20 and np.average(bars.x, weights=bars.y) == pytest.approx(
+        variation.value, abs=bars.x[1] - bars.x[0]
+    )
+    assert all(svg(one.to_dict()) for one in (*figures.values(), lab.plot(landscape("size", "bias"))))
     assert np.allclose(lab.plot(similarity).data[0].z, similarity.similarity)
     embedded = probes.embed(codes, "pca")
     assert np.array_equal(lab.plot(embedded, labels).data[0].x, embedded.points[:, 0])

@@ -42,7 +42,7 @@ WORDS = {
     "annotation": """visible text x xref xanchor xshift y yref yanchor yshift font align showarrow arrowcolor arrowhead
  arrowwidth ax axref ay ayref standoff startstandoff bgcolor textangle""",
     "coloraxis": "autocolorscale cmin cmax colorscale reversescale showscale colorbar",
-    "colorbar": f"{BAR} len orientation thickness outlinewidth x xpad y yanchor ypad",
+    "colorbar": f"{BAR} len nticks orientation thickness ticklen outlinewidth x xpad y yanchor ypad",
     "axis": f"""{BAR} type visible range autorange rangemode domain anchor overlaying side matches scaleanchor
  scaleratio constrain constraintoward categoryarray categoryorder showgrid gridcolor zeroline zerolinecolor showline
  linecolor mirror ticklen tickcolor tickangle tickmode tick0 dtick nticks exponentformat showticklabels automargin

@@ -35,6 +35,7 @@ import numpy as np
 import lab
 from lab.catalogue.registry import PAPERS, entries
 from lab.catalogue.scorecard import as_text, score
+from lab.scale import SCALES
 from lab.spec import key, needs, to_json
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -57,10 +58,10 @@ OF_MACHINE = {
 }
 
 
-def digests(paper: str | None = None, all_scales: bool = True) -> dict[str, str]:
-    """Digests by name; of one paper, if it is given. all_scales: False draws figures at their largest scale alone."""
+def digests(paper: str | None = None, draws: bool = True) -> dict[str, str]:
+    """Digests by name; of one paper, if it is given. draws: with those of figures that are shipped."""
     names = [name for name in entries() if paper in (None, name.partition("/")[0])]
-    parts = {name: digest(value) for one in names for name, value in values(one, all_scales)}
+    parts = {name: digest(value) for one in names for name, value in values(one, draws)}
     return parts if paper else parts | {"scorecard": digest(scorecard())}
 
 
@@ -82,10 +83,10 @@ def written() -> dict[str, str]:
     return json.loads(FILE.read_text(encoding="utf-8"))
 
 
-def left_out(name: str) -> bool:
-    """Whether `all_scales=False` has it not: a part of a figure that is shipped at a larger scale, too."""
-    entry, *rest = name.split()
-    return len(rest) == 2 and rest[1] in DRAWN and rest[0] in shipped(entry)[:-1]
+def is_drawn(name: str) -> bool:
+    """Whether it is a part of a figure that is shipped."""
+    _, *rest = name.split()
+    return len(rest) == 2 and rest[0] in SCALES and rest[1] in DRAWN
 
 
 def shipped(name: str) -> list[str]:
@@ -93,7 +94,7 @@ def shipped(name: str) -> list[str]:
     return [scale for scale in entries()[name].scales if (RESULTS / name / scale / "provenance.json").is_file()]
 
 
-def values(name: str, all_scales: bool = True) -> Iterator[tuple[str, object]]:
+def values(name: str, draws: bool = True) -> Iterator[tuple[str, object]]:
     """Everything of one entry that has a digest, by name, as JSON has it."""
     entry = entries()[name]
     yield f"{name} entry", plain(_described(entry))
@@ -105,8 +106,9 @@ def values(name: str, all_scales: bool = True) -> Iterator[tuple[str, object]]:
         yield from ((f"{name} {scale} claim {claim}", row) for claim, row in verdicts(name, scale))
         if entry.printed:
             yield f"{name} {scale} agreement", [plain(row) for row in scores(scale)["numbers"] if row["entry"] == name]
-        if all_scales or scale == shipped(name)[-1]:
-            yield from ((f"{name} {scale} {part}", value) for part, value in _drawn(entry, scale))
+        if draws:
+            figure = lab.figure(name, scale, progress=False)
+            yield from ((f"{name} {scale} {part}", value) for part, value in drawn(entry, figure))
 
 
 def _described(entry) -> dict:
@@ -138,9 +140,8 @@ def _settings(entry, scale: str) -> dict:
     }
 
 
-def _drawn(entry, scale: str) -> Iterator[tuple[str, object]]:
+def drawn(entry, figure) -> Iterator[tuple[str, object]]:
     """What a figure that is drawn from shipped tables consists of."""
-    figure = lab.figure(entry.name, scale, progress=False)
     yield "figure", plain(json.loads(figure.to_json(), object_hook=unpacked))
     words = {name: getattr(figure, name) for name in ("full_caption", "short_caption", "details", "summary")}
     yield "words", words | {"numbers": entry.numbers(figure.table)}

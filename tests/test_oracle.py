@@ -1,11 +1,11 @@
 """Results that need no training are what they were: plans, settings, figures, words and verdicts of the catalogue.
 
-Here a figure that is shipped at several scales is drawn at the largest alone; `python tests/oracle.py` draws them all.
+Figures that are shipped are drawn in tests/catalogue/test_shipped_figures.py.
 """
 
 import pytest
 
-from lab.catalogue.registry import PAPERS
+from lab.catalogue.registry import PAPERS, entries
 from tests import oracle
 
 AGAIN = "if that is meant: python tests/oracle.py --write; what it is: python tests/oracle.py --show NAME"
@@ -13,15 +13,20 @@ AGAIN = "if that is meant: python tests/oracle.py --write; what it is: python te
 
 @pytest.mark.parametrize("paper", PAPERS)
 def test_nothing_has_changed(paper):
-    names = oracle.digests(paper, all_scales=False)
+    names = oracle.digests(paper, draws=False)
     expected = {name: one for name, one in oracle.written().items() if name.startswith(f"{paper}/")}
-    expected = {name: one for name, one in expected.items() if not oracle.left_out(name)}
+    expected = {name: one for name, one in expected.items() if not oracle.is_drawn(name)}
     assert len(expected) > 10
     assert oracle.differences(expected, names) == [], AGAIN
 
 
 def test_the_scorecard_reads_as_before():
     assert oracle.digest(oracle.scorecard()) == oracle.written()["scorecard"], AGAIN
+
+
+def test_the_file_has_every_figure_that_is_shipped():
+    drawn = {tuple(name.split()[:2]) for name in oracle.written() if oracle.is_drawn(name)}
+    assert drawn == {(name, scale) for name in entries() for scale in oracle.shipped(name)}
 
 
 def test_the_file_names_every_paper_and_nothing_else():

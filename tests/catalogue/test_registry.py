@@ -1,41 +1,32 @@
 """Laws of the catalogue: plans exist at every scale, figures share runs, nothing looks at data that it must not see."""
 
-import gzip
 import importlib
 import json
-import re
 import subprocess
 import sys
 from itertools import pairwise
 from pathlib import Path
 
-import pandas as pd
 import pytest
 
 from lab import tasks
-from lab.catalogue import build, registry, shipped
-from lab.catalogue.build import check
-from lab.catalogue.figure import EARLIER
+from lab.catalogue import build, registry
 from lab.catalogue.listing import listing
 from lab.catalogue.registry import PAPERS, entries, entry
-from lab.catalogue.shipped import resolve_scale, shipped_plan
 from lab.data import datasets
 from lab.data.tokens import SPLITS
 from lab.errors import ArgumentError
 from lab.papers.transformers import sweep
 from lab.papers.transformers.settings import setting
-from lab.places import RESULTS
 from lab.scale import COMMON, SCALES
-from lab.spec import RunSpec, Shaped, key, needs, replace
+from lab.spec import RunSpec, Shaped, needs, replace
 from lab.tasks.task import REQUIRED_SPLITS
-from tests.drawings import differences
 from tests.papers.activations.planted import NAMES as ACTIVATIONS
 from tests.papers.crossing.planted import NAMES as CROSSING
 from tests.papers.hypernetwork.planted import NAMES as HYPER
 from tests.papers.simplicity.planted import NAMES as SIMPLE
 from tests.papers.transformers.planted import LANGUAGE, NAMES
 
-COUNTED = ("hypernetwork/figA9", "hypernetwork/tableA2", "simplicity/fig10", "simplicity/fig27")  # nothing is trained
 every_entry = pytest.mark.parametrize("name", NAMES)
 every_scale = pytest.mark.parametrize("scale", COMMON)
 
@@ -230,11 +221,6 @@ def test_the_list_knows_what_is_trained_here_and_what_is_shipped(store_folder, t
     ]
 
 
-# What is shipped.
-
-SHIPPED = sorted(path.parent for path in RESULTS.glob("*/*/*/provenance.json"))
-
-
 @pytest.mark.parametrize(
     ("name", "task", "message"),
     [
@@ -246,43 +232,3 @@ SHIPPED = sorted(path.parent for path in RESULTS.glob("*/*/*/provenance.json"))
 def test_tasks_are_refused_with_what_to_do(name, task, message):
     with pytest.raises(ArgumentError, match=message):  # a name that another scale knows would not help, either
         entry(name).for_tasks([task])
-
-
-def words(drawn):
-    """What a reader of a plot reads: all texts but those of its data."""
-    if isinstance(drawn, dict):
-        return [word for name, part in drawn.items() if name not in ("data", "template") for word in words(part)]
-    return (
-        [drawn]
-        if isinstance(drawn, str)
-        else [w for part in drawn for w in words(part)]
-        if isinstance(drawn, list)
-        else []
-    )
-
-
-@pytest.mark.parametrize("folder", SHIPPED, ids=lambda folder: "/".join(folder.parts[-3:]))
-def test_shipped_results_are_complete_and_belong_to_the_settings(folder):
-    name, scale = "/".join(folder.parts[-3:-1]), folder.name
-    found, facts = entry(name), json.loads((folder / "provenance.json").read_text())
-    check(facts)
-    assert (facts["entry"], facts["scale"]) == (name, scale)
-    assert bool(facts["runs"]) == (name not in COUNTED)
-    assert all(re.fullmatch("[0-9a-f]{64}", run) for run in facts["runs"])
-    if "tasks" in facts:
-        found = found.for_tasks(facts["tasks"])
-    told = json.loads(json.dumps(found.origin.hyperparameters(scale)))
-    assert (facts["hyperparameters"] != told) == (EARLIER in facts), "older settings have to be marked"
-    made, table = shipped.read(found, scale), pd.read_csv(folder / "table.csv.gz")
-    drawn = json.loads(gzip.decompress((folder / "figure.json.gz").read_bytes()))
-    assert differences(json.loads(made.plot.to_json())["data"], drawn["data"]) == [], "the plot is not the table's"
-    assert words(json.loads(made.to_json())) == words(drawn), "its words are not today's: draw it anew"
-    assert made.table.equals(table)
-    assert (EARLIER in facts) == ("earlier settings" in made.short_caption), "whoever sees the picture has to know"
-    reported = table[table["split"] == "test"] if "split" in table else table  # other seeds chose the rates on `val`
-    assert set(reported.get("seed", facts["seeds"])) <= {*facts["seeds"]}
-    files = {f"{name}.csv.gz" for name in facts["tables"]} | {"figure.json.gz", "provenance.json"}
-    files |= {"figure.png"} if scale == resolve_scale(entry(found.name)) else set()  # of the largest scale alone
-    assert {path.name for path in folder.iterdir()} == files and facts["tables"].keys() == {"table", *made.extras}
-    if EARLIER not in facts:
-        assert len(facts["runs"]) == len({key(spec) for _, spec in shipped_plan(found, facts)})

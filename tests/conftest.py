@@ -1,8 +1,10 @@
 """What every test shares: no test touches the user's store or data, torch leaves a core to the others, and files that
 take long come first."""
 
+import functools
 import gc
 import os
+import sys
 from pathlib import Path
 
 # Before torch is imported, and inherited by every process that a test starts: two processes with two
@@ -53,6 +55,9 @@ def pytest_collection_finish():
     gc.freeze()
     gc.set_threshold(20_000, 10, 10)
     gc.enable()
+    # Plotly takes "xaxis_title_text" apart anew whenever it is named, for a tenth to a fifth of what a plot takes.
+    if plotly := sys.modules.get("plotly.basedatatypes"):
+        plotly._str_to_dict_path_full = functools.cache(plotly._str_to_dict_path_full)
 
 
 def pytest_collection_modifyitems(items):

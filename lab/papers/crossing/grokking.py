@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -81,6 +82,12 @@ def tasks(scale: str) -> list[Operation]:
     return [Operation(form, m, held_out=HELD, loss_name="cross_entropy") for m in moduli for form in FORMS]
 
 
+@cache
+def learned() -> Part:
+    """The function of `FUNCTION`; hundreds of runs have it."""
+    return as_part(Spline.load(FUNCTION))
+
+
 def run_of(scale: str, labels: dict[str, Any], task: Operation, seed: int) -> RunSpec:
     """The run of a cell (function, loss, optimizer), at a rate and on a split: `labels` name all of them."""
     optimizer, decay, _ = OPTIMIZERS[labels["optimizer"]]
@@ -88,7 +95,7 @@ def run_of(scale: str, labels: dict[str, Any], task: Operation, seed: int) -> Ru
     steps, every, width = (8, 4, 8) if scale == "smoke" else (longer * STEPS[labels["function"]], 5, 256)
     batch = 1024 if scale == "overnight" and task.modulus > 27 else None  # of all 6,774 rows; it is six times cheaper
     recipe = ConstantRate(steps, labels["rate"], batch, optimizer, average=1, keep="last", every=every, decay=decay)
-    phi: Part = as_part(Spline.load(FUNCTION)) if labels["function"] == LEARNED else "relu"
+    phi: Part = learned() if labels["function"] == LEARNED else "relu"
     model = Perceptron(width=width, phi=phi, scale=TORCH_SIZE)
     return RunSpec(replace(task, loss_name=LOSSES[labels["loss"]]), model, recipe, seed, (labels["split"],))
 

@@ -155,6 +155,18 @@ def test_a_lease_is_on_each_of_its_specs(tmp_path):
     assert store.leases() == [] and not list((tmp_path / "leases").iterdir())
 
 
+def test_ctrl_c_ends_what_writes_a_lease(tmp_path, monkeypatch):
+    """The disk's errors are no reason not to train; this is one."""
+
+    def stop(path, data):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(Path, "write_bytes", stop)
+    with pytest.raises(KeyboardInterrupt):
+        Store(tmp_path).lease(RUNS).__enter__()
+    assert not list((tmp_path / "leases").iterdir())
+
+
 def test_a_lease_ends_with_an_error_too(tmp_path):
     store = Store(tmp_path)
     with pytest.raises(LabError), store.lease(RUNS):

@@ -36,6 +36,7 @@ from lab.spec import (
 )
 from lab.store import DamagedError, Store, checkpoints, objects
 from lab.tasks import Sraven
+from lab.testing.calls import FileCalls
 
 RUN = RunSpec("memorize", ModelSpec(layers=1, width=8), AdamTrapezoid(steps=6, rate=0.003, batch=8), seed=0)
 SEARCH = SearchSpec("memorize", ModelSpec(layers=1, width=8), AdamTrapezoid(steps=6, rate=0.003, batch=8))
@@ -124,6 +125,14 @@ def test_the_first_of_two_results_stays(store):
     store.save(RUN, HISTORY, {"other": torch.ones(1)}, {})
     assert store.load(RUN)[1].keys() == WEIGHTS.keys()
     assert store.verify() == [] and not list(store.folder.glob("*/.tmp-*"))
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="no folder is synced there")
+def test_the_name_of_a_result_that_another_process_has_saved_is_on_the_disk_too(store):
+    """That process may have died before it had the disk write it."""
+    with FileCalls(store.folder) as calls:
+        store.save(RUN, HISTORY, WEIGHTS, NOTES)
+    assert ("fsync", str(store.path(RUN).parent)) in calls.done
 
 
 def test_a_half_removed_result_is_not_there_and_makes_room(store):

@@ -590,6 +590,15 @@ def test_a_state_is_known_by_its_beginning_whatever_is_damaged_in_it(store):
     assert not checkpoints.is_state(path.with_name("0" * 64))
 
 
+def test_a_link_to_a_result_is_that_result(store, tmp_path):
+    path = store.path(RUN)
+    path.rename(tmp_path / "elsewhere")
+    path.symlink_to(tmp_path / "elsewhere")
+    assert store.foreign() == store.verify() == store.clean() == [] and store.load(RUN)[2] == NOTES
+    (tmp_path / "elsewhere").rename(tmp_path / "gone")
+    assert store.foreign() == [f"runs/{path.name}: a link to nothing"] and store.clean() == [] and path.is_symlink()
+
+
 @pytest.mark.parametrize(
     "files, ours",
     [

@@ -40,7 +40,8 @@ static void NAME(norm)(const layer *l, int64_t run, double epsilon, const REAL *
         part -= part;
         for (int64_t c = 0; c < whole; c += LANES) part += (AT(x + c) - mean) * (AT(x + c) - mean);
         for (int64_t c = whole; c < width; c++) square += (x[c] - mean) * (x[c] - mean);
-        const REAL inverse = 1 / ROOT((square + NAME(total)(part)) / (REAL)width + (REAL)epsilon);
+        const REAL variance = (square + NAME(total)(part)) / (REAL)width + (REAL)epsilon;
+        const REAL inverse = 1 / ROOT(variance) + 0 * variance; /* NaN where it is infinite, as torch's gradients are */
         for (int64_t c = 0; c < width; c++) y[c] = (x[c] - mean) * inverse * weight[c] + shift[c];
         stats[0] = mean, stats[1] = inverse;
     }

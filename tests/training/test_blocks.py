@@ -218,6 +218,14 @@ def test_a_run_that_diverges_keeps_its_weights_and_the_others_train_on():
         assert torch.equal(weight[0], was) and torch.equal(weight[1], other[0])
 
 
+@pytest.mark.parametrize("chosen", ["kernel", "plain"])
+def test_a_run_whose_norms_overflow_has_diverged(chosen, monkeypatch):
+    monkeypatch.setenv("LAB_STEPS", chosen)
+    huge = Knots(-1.0, 1.0, (3e38, 3e38, 3e38))
+    made = train(fleet(range(2), model=replace(MODEL, mlp=huge), parts=[(huge, "softmax")] * 2), until(2))
+    assert made.died.tolist() == [0, 0] and (note_of(made) != "") == (chosen == "kernel")
+
+
 @pytest.mark.parametrize(
     "model, why",
     [

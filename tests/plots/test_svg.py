@@ -160,6 +160,7 @@ KNOWN = {
     "plotly.express's cells": px.imshow([[1, 2], [3, 4]], color_continuous_scale="gray"),
     "a short line": go.Scatter(y=[1, 2], mode="markers", marker={"symbol": "line-ns-open"}),
     "categories": go.Bar(x=["a", "b"], y=[1, 2]),
+    "categories that are numbers": go.Figure(go.Bar(x=["1", "2"], y=[1, 2]), {"xaxis": {"type": "category"}}),
     "a box by its quartiles": go.Box(BOX, x=["a"]),
     "texts of numbers": go.Heatmap(z=[[1.0]], texttemplate="%{z:.0f}"),
 }

@@ -35,6 +35,8 @@ def numbers(values: Any) -> Any:
         flat = np.frombuffer(base64.b64decode(values["bdata"]), f"<{values['dtype']}")
         shape = [int(size) for size in str(values.get("shape", flat.size)).split(",")]
         return flat.reshape(shape).astype(float)
+    if isinstance(values, (list, tuple)) and any(isinstance(one, str) for one in values):
+        return np.asarray(values, dtype=object)  # "1" is a text, too
     try:
         return np.asarray(values, dtype=float)
     except (TypeError, ValueError):

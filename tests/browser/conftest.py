@@ -39,6 +39,7 @@ SENDING = """() => { window.refused = [];
   addEventListener("securitypolicyviolation", (event) => refused.push(event.effectiveDirective));
   WAYS
 }"""
+WINDOW = {"width": 1400, "height": 1000}
 LONGEST = 900  # seconds for a test: its waits are long where the machine is busy
 FRAME = "new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))"  # what was asked for is drawn
 FAILED = pytest.StashKey[bool]()
@@ -81,12 +82,6 @@ def jupyter(browser, tmp_path_factory):
 
 
 @pytest.fixture
-def page(browser):
-    with _page(browser) as page:
-        yield page
-
-
-@pytest.fixture
 def offline(browser):
     """Call with a file, a width and what its address ends with: a page that reaches nothing else, with what its scripts
     said as `said`."""
@@ -113,8 +108,30 @@ def wide(page):
     return page.evaluate("document.documentElement.scrollWidth - innerWidth")
 
 
+class Tab(ExitStack):
+    """The page on which notebooks are opened one after the other; after close() there is a new one.
+
+    JupyterLab takes a new page five seconds of processor, and one that has it one for another notebook.
+    """
+
+    page = None
+
+    def of(self, browser):
+        if self.page is None:
+            self.page = self.enter_context(_page(browser))
+            self.callback(setattr, self, "page", None)
+        self.page.set_viewport_size(WINDOW)
+        return self.page
+
+
+@pytest.fixture(scope="package")
+def tab():
+    with Tab() as one:
+        yield one
+
+
 @pytest.fixture
-def open_notebook(jupyter, page, keep_picture):
+def open_notebook(browser, jupyter, tab, keep_picture, request):
     """Call with a path below notebooks/, or a notebook in memory, and values for its parameters cell.
 
     A copy is opened, so the checkout stays as it is.
@@ -122,13 +139,15 @@ def open_notebook(jupyter, page, keep_picture):
     opened = []
 
     def open_(notebook, **parameters) -> Notebook:
-        opened.append(_open(jupyter, page, notebook, **parameters))
+        opened.append(_open(jupyter, tab.of(browser), notebook, **parameters))
         return opened[-1]
 
     yield open_
     for notebook in opened[-1:]:  # one page, so only the last is on it
         keep_picture(notebook)
         notebook.close()
+    if request.node.stash.get(FAILED, True):  # nothing of what failed is there when it is tried again
+        tab.close()
 
 
 @pytest.fixture
@@ -254,7 +273,7 @@ def keep_picture(request, tmp_path):
 
 @contextmanager
 def _page(browser):
-    context = browser.new_context(viewport={"width": 1400, "height": 1000})
+    context = browser.new_context(viewport=WINDOW)
     context.set_default_timeout(1000 * LOOK)
     yield context.new_page()
     context.close()

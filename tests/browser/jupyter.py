@@ -176,6 +176,18 @@ PIXEL = """(plot, [x, y, subplot]) => {
     pixel => Number.isFinite(pixel) ? pixel : null);
 }"""
 
+OPEN = """async (path) => {
+  const panel = await window.jupyterapp.commands.execute('docmanager:open', {path});
+  await panel.context.ready;
+}"""
+CLOSE = """async () => {
+  for (const panel of [...window.jupyterapp?.shell.widgets('main') ?? []]) {
+    await panel.sessionContext?.shutdown();
+    panel.dispose();
+  }
+  await new Promise(done => setTimeout(done, 100)); // exceptions that this throws are nobody's
+}"""
+
 STATE = """() => {
   const panel = window.jupyterapp?.shell.currentWidget;
   const cells = panel?.content?.widgets ?? [];
@@ -264,14 +276,25 @@ class Notebook:
 
     page: Page
     thrown: list[str] = field(default_factory=list)  # exceptions of the page's own scripts
+    address: str = ""  # of the page with the notebook, in an empty workspace
 
     def open(self, server: Server, path: str):
-        """Open the notebook at a path of the server, in an empty workspace; ready when its kernel is idle."""
+        """Open the notebook at a path of the server, alone on the page; ready when its kernel is idle.
+
+        Where the page has JupyterLab already, it is not loaded again.
+        """
+        self.address = f"{server.url}/lab/workspaces/{path.split('/')[0]}/tree/{path}?reset&token={server.token}"
+        if self.page.url.startswith(server.url):
+            self.page.evaluate(OPEN, path)
         self.page.on("pageerror", self._note)
-        workspace = path.split("/")[0]
-        self.page.goto(f"{server.url}/lab/workspaces/{workspace}/tree/{path}?reset&token={server.token}")
+        if not self.page.url.startswith(server.url):
+            self.page.goto(self.address)
         self._until(lambda state: state["kernel"] == "idle", START, "the kernel")
         return self
+
+    def reload(self):
+        """Load the page anew, with the notebook as it was saved."""
+        self.page.goto(self.address)
 
     def run_all(self, timeout: float = RUN):
         """Run → Run All Cells; returns when the last cell has finished, or one has failed."""
@@ -401,8 +424,9 @@ class Notebook:
             self.thrown.append(text)
 
     def close(self):
-        """Stop the kernel."""
-        self.page.evaluate("() => window.jupyterapp?.shell.currentWidget?.sessionContext?.shutdown()")
+        """Stop the kernel, and take the notebook off the page."""
+        self.page.remove_listener("pageerror", self._note)
+        self.page.evaluate(CLOSE)
 
     def _control(self, label: str) -> Locator:
         boxes = self.page.locator(".widget-inline-hbox, .widget-inline-vbox")

@@ -101,7 +101,7 @@ def test_a_saved_notebook_shows_a_picture_where_the_kernel_is_gone(open_notebook
 
     page.evaluate("() => window.jupyterapp.commands.execute('docmanager:save')")
     page.evaluate("() => window.jupyterapp.shell.currentWidget.sessionContext.shutdown()")
-    page.reload()
+    lab.reload()
     expect(still).to_be_visible()
     assert still.evaluate("image => image.naturalWidth") > 300
     expect(words).to_contain_text("Spline explorer")

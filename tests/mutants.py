@@ -61,6 +61,7 @@ EQUIVALENT = {  # by "file:function: old → new": why nothing can tell it apart
     f"{OP}is_plain: type(t) in (Tensor, Parameter) → type(t) not in (Tensor, Parameter)": "the same",
     f"{OP}is_for_native: types <= {{torch.float32, torch.float64}} → types < {{torch.float32, torch.float64}}": "there "
     "is one",
+    "lab/store/store.py:drop_checkpoints_of_stored: all → any": "what is removed is asked again, as a whole",
     "lab/store/checkpoints.py:is_state: 41 → 42": "the last byte is not looked at",
     "lab/nonlinearity/spline.py:smoothed: 8 → 9": "scipy's filter has no neighbours below an eighth of a knot",
     "lab/estimates.py:_difference: 1.0 → 2.0": "the values are equal, and the error is 0 at any degrees of freedom",

@@ -35,6 +35,7 @@ from lab.spec import (
     to_json,
 )
 from lab.store import DamagedError, Store, checkpoints, objects
+from lab.store.store import as_store
 from lab.tasks import Sraven
 from lab.testing.calls import FileCalls
 
@@ -152,6 +153,13 @@ def test_the_environment_names_the_folder(tmp_path, monkeypatch):
     assert made.folder == tmp_path / "below/here", "a worker with another working folder must find the same store"
     monkeypatch.delenv("LAB_STORE")
     assert Store().folder == Path(__file__).parents[1] / "data" / "store"
+
+
+def test_a_store_that_is_given_is_used_and_else_the_user_s_own(store, tmp_path):
+    other = Store(tmp_path / "other")
+    assert as_store(other) is other and as_store(None).folder == store.folder
+    with pytest.raises(ArgumentError, match="leave it out"):
+        as_store(str(tmp_path))
 
 
 def test_results_can_be_read_by_whom_the_umask_lets(store_folder):

@@ -60,6 +60,7 @@ def test_files_that_were_forgotten_while_the_result_was_written_are_written_agai
     real = objects.create
 
     def create(path, data):
+        assert len(list(objects.listed(store.path(RUN)))) == 3, "files come first: nobody sees `done.json` without them"
         for one, _ in list(objects.listed(store.path(RUN))):
             objects.remove(one)
         return real(path, data)

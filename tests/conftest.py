@@ -50,8 +50,8 @@ def pytest_sessionstart():
 
 @pytest.hookimpl(trylast=True)
 def pytest_collection_finish():
-    """Whatever is there now stays: the collector has it no more to walk through, in which it was for a tenth of the
-    tests' time, and looks for garbage after many more objects than Python's 700."""
+    """What is there now stays: the collector, whose walks through it took a tenth of the tests' time, leaves it out,
+    and looks for garbage after 20,000 new objects, not Python's 700."""
     gc.freeze()
     gc.set_threshold(20_000, 10, 10)
     gc.enable()

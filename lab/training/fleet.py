@@ -92,7 +92,7 @@ class Fleet:
     @cached_property
     def blocks_lack(self) -> str:
         """Why the kernel of transformers does not take this model's blocks; empty where it does."""
-        by_default = arithmetic(self.specs[0]) == str(ModelSpec.arithmetic)  # bits of the kernel's are no other's
+        by_default = arithmetic(self.specs[0]) == str(ModelSpec.arithmetic)  # whose revision says so
         if not os.environ.get("LAB_STEPS") and not (by_default and type(self.data) is sequences.SequenceData):
             return "others than those on tokens are to be asked for"
         return blocks.refusal(self.model, sizes(self.specs[0].task, self.specs[0].task_seed))

@@ -38,8 +38,6 @@ FUNCTIONS = (
 ALIKE = {"celu": "elu"}  # with torch's default settings
 TYPES = {torch.float32: "float32", torch.float64: "float64"}
 ALONE = 2**26  # multiplications a step below which waking another thread costs more than it saves
-
-
 CHOICES = ("kernel", "plain", "compiled")  # of LAB_STEPS
 ONE_CALL = ", one call a step"  # behind the name of the spline's kernel, in notes
 

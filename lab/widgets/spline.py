@@ -31,7 +31,6 @@ PLAIN, POINTS = (GELU, RELU), 2001  # to compare with, besides the zoo; points o
 STEPS = 120  # of the zoom slider
 WIDEST = 1.5  # how far one can zoom out, in half-widths of the function's own range
 
-
 # columns that say which function a row is of, in the order of its name
 LABELS: tuple[str, ...] = ("task", "set", "mode", "family", "line", "spectral", "method", "start", "search", "restart")
 LABELS += ("layer", "layers", "width", "degree")

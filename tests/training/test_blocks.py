@@ -280,6 +280,12 @@ def test_with_another_kernel_steps_are_plain(monkeypatch):
     assert describe() == "compiled (LAB_STEPS)"
 
 
+def test_how_steps_are_taken_says_which_transformers_have_the_kernel(monkeypatch):
+    for chosen, others in {"": " on tokens", "kernel": ""}.items():
+        monkeypatch.setenv("LAB_STEPS", chosen)
+        assert f"transformers{others};" in describe()
+
+
 @pytest.mark.parametrize("made", [fleet, sraven], ids=["post-norm", "HYLA"])
 def test_weights_that_come_to_another_place_are_found_there(made):
     """C has addresses: a tensor that takes the place of another one's is trained in its stead."""

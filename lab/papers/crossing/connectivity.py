@@ -246,8 +246,8 @@ def plot(table: pd.DataFrame) -> go.Figure:
     for name, dash in (("units as they are", "dot"), ("units matched", "")):
         line(figure, [None], [None], INK, (1, 1), 2, dash, name=name)
     figure.update_yaxes(title_text=ACCURACY, row=1, col=1)
-    chosen = f"The first {TUNING} searches of a task chose its learning rates, so that their pairs are left out."
     figure.update_yaxes(title_text="rise of training loss", row=2, col=1)
+    chosen = f"The first {TUNING} searches of a task chose its learning rates, so that their pairs are left out."
     set_reading(
         figure,
         "Above: on the straight path between two models, means over pairs; solid: hidden units of one are in the places"

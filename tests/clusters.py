@@ -27,7 +27,7 @@ from lab.jobs import job, trainers
 job.CHECKPOINT_SECONDS = -1.0
 workers.LOOK = 0.05
 carry, hold, at = job.run_with_checkpoints, Path({hold!r}), {at}
-def slow(job, store, state, loop, tell):
+def slow(job, store, state, loop, tell, *steps):
     count = [0]
     def told(state):
         time.sleep({slow})
@@ -39,7 +39,7 @@ def slow(job, store, state, loop, tell):
                 time.sleep(0.01)
     print("trains from", "a checkpoint" if store.checkpoint(job.specs) else "the start", flush=True)
     try:
-        return carry(job, store, state, loop, told)
+        return carry(job, store, state, loop, told, *steps)
     finally:
         print("ends", flush=True)
 trainers.run_with_checkpoints = slow

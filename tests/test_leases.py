@@ -36,11 +36,11 @@ def saved(self, spec, *rest):
 Store.save = saved
 job.CHECKPOINT_SECONDS = -1.0
 carry = job.run_with_checkpoints
-def slow(job, store, state, loop, tell):
+def slow(job, store, state, loop, tell, *steps):
     print("trains", " ".join(map(key, job.specs)), flush=True)
     while not Path({go!r}).exists():
         time.sleep(0.01)
-    return carry(job, store, state, loop, tell)
+    return carry(job, store, state, loop, tell, *steps)
 trainers.run_with_checkpoints = slow
 engine.complete({specs}, Store(), "cpu", {workers}, lambda done, total, what: print(what, flush=True))
 print("ended", flush=True)

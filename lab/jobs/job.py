@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import hashlib
 import json
+import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -159,25 +160,34 @@ class State(Protocol):
         """Take up the state that `state` gave."""
 
 
-def run_with_checkpoints(job: Job, store: Store, state: State, loop: Callable, tell: Callable[[Any], None]) -> dict:
+def run_with_checkpoints(
+    job: Job, store: Store, state: State, loop: Callable, tell: Callable[[Any], None], steps: Callable[[], str] = str
+) -> dict:
     """Run a loop to its end, from its last checkpoint where there is one, keeping new ones; notes of what it took, in
-    all processes that worked on it."""
+    all processes that worked on it. One of another revision of the arithmetic is left: its result would be of two.
+
+    steps: how steps were taken here, behind the name of the kernel.
+    """
     before: Mapping[str, Any] = {}
     is_there = job.keep is None or all(store.has_course(spec, job.keep) for spec in job.specs)
     course = None if is_there else Course(job.specs, cast(int, job.keep))
-    saved = store.checkpoint(job.specs)
-    if saved is not None and (course is None or course.restore(saved)):
-        if (written := saved.pop(NOTES, None)) is not None:
-            before = json.loads(bytes(written.tolist()))
+    saved, revision = store.checkpoint(job.specs), arithmetic(job.specs[0])
+    written = None if saved is None else saved.pop(NOTES, None)
+    said = {} if written is None else json.loads(bytes(written.tolist()))
+    if (other := said.get("arithmetic", revision)) != revision:
+        left = f"a checkpoint of revision {other} of the lab's arithmetic is left, today's is {revision}"
+        print(f"{left}: training begins again", file=sys.stderr)
+    elif saved is not None and (course is None or course.restore(saved)):
+        before = said
         state.restore(saved)
     # the kernel before there is anything to lose: one that is asked for may not be there
     here = {"device_name": device_name(job.device), "kernel": op.kernel_name(job.device)} | trained_with()
-    here |= {"arithmetic": arithmetic(job.specs[0]), "numerics": numerics(job.device)}
-    notes = {"device": job.device} | _continued(before, here)
+    here |= {"arithmetic": revision, "numerics": numerics(job.device)}
     start, clock = time.perf_counter(), [time.monotonic()]
 
     def so_far() -> dict:
-        return notes | {"seconds": before.get("seconds", 0.0) + time.perf_counter() - start}
+        notes = _continued(before, here | {"kernel": here["kernel"] + steps()})
+        return {"device": job.device} | notes | {"seconds": before.get("seconds", 0.0) + time.perf_counter() - start}
 
     def each_step(state: State) -> bool:
         tell(state)

@@ -80,10 +80,10 @@ def train_runs(job: Job, store: Store, report: Report) -> None:
     def tell(fleet: Fleet) -> None:
         report(fleet.step * len(specs))
 
-    notes = run_with_checkpoints(job, store, fleet, train, tell)
+    notes = run_with_checkpoints(job, store, fleet, train, tell, lambda: note_of(fleet))
     if len(specs) > 1:  # a kill between two of the saves below must not leave the rest to another fleet
         keep(job, store, fleet, notes)
-    notes |= {"kernel": notes["kernel"] + note_of(fleet), "seconds": notes["seconds"] / len(specs), "fleet": len(specs)}
+    notes |= {"seconds": notes["seconds"] / len(specs), "fleet": len(specs)}
     arrays = fleet.history.arrays()
     for run, spec in enumerate(specs):
         if store.has(spec) and not job.keep:  # trained again for its checkpoints: other numbers are said
@@ -138,7 +138,10 @@ def train_episodes(job: Job, store: Store, report: Report) -> None:
     def tell(state: episodes.Episodes) -> None:
         report(state.steps, state.words())
 
-    notes = run_with_checkpoints(job, store, state, train, tell)
+    def steps() -> str:
+        return ONE_CALL if any(inner.by_kernel for inner in state.inner_tasks) else ""
+
+    notes = run_with_checkpoints(job, store, state, train, tell, steps)
     keep(job, store, state, notes)  # a kill among the runs below must not bring the search back
     start, learned = time.perf_counter(), state.functions()
     listed = episodes.selection_runs(spec, learned, given)
@@ -161,8 +164,6 @@ def train_episodes(job: Job, store: Store, report: Report) -> None:
     for restart, parts in enumerate(learned):
         weights |= {f"{name}@{restart}": torch.tensor(part.values) for name, part in parts.items()}
     history = state.arrays() | {"died": state.died, "stopped": state.stopped, "results": np.array(results)}
-    by_kernel = any(inner.by_kernel for inner in state.inner_tasks)
-    notes["kernel"] += ONE_CALL if by_kernel else ""
     notes |= remarks[winner] | {"winner": winner, "seconds": notes["seconds"] + time.perf_counter() - start}
     store.save(spec, history, weights, notes)
 

@@ -138,6 +138,7 @@ def measured(
     if join:
         copy_searches(missing, store)
     start = time.perf_counter()
+    store.check_one_revision(specs)  # those that are joined are of today's
     with connected(cluster) as client:
         complete(others, store, device, progress, cluster=client, announce=not said)
     store.end_force(forced)

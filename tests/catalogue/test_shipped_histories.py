@@ -13,7 +13,7 @@ from lab.catalogue.shipped import shipped_histories
 from lab.places import SHIPPED
 from lab.run import Run
 from lab.spec import RunSpec, from_json, key, needs
-from lab.store import Store
+from lab.store import MixedRevisionsError, Store
 
 FIG10, FIG2, TASKS = "transformers/fig10", "transformers/fig2", ("memorize", "addmod", "add")
 
@@ -80,6 +80,16 @@ def test_a_figure_takes_curves_that_another_ships_and_trains_only_its_own(shippe
 def test_who_asks_for_training_gets_all_of_it(shipped, asked):
     assert "joined" not in smoke(FIG10, **asked).provenance
     assert trained() == set(TASKS)
+
+
+def test_curves_are_not_joined_with_runs_of_another_revision(shipped):
+    """Where all that is here is of one, what is joined is of today's all the same."""
+    store, specs = Store(), [spec for _, spec in entry(FIG10).for_tasks(["addmod"]).plan("smoke", 2)]
+    for spec in specs:
+        store.save(spec, {"steps": np.array([2]), "accuracy_test": np.array([0.25])}, {}, {"arithmetic": "1"})
+    store.check_one_revision(specs)
+    with pytest.raises(MixedRevisionsError, match="several revisions"):
+        smoke(FIG10)
 
 
 def test_what_the_store_has_comes_before_what_is_shipped(shipped, filled):

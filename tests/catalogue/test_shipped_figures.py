@@ -15,6 +15,7 @@ import lab
 from lab.catalogue.build import check
 from lab.catalogue.figure import EARLIER, WIDTH, Figure
 from lab.catalogue.registry import entry
+from lab.catalogue.results import SEAL
 from lab.catalogue.shipped import resolve_scale, shipped_plan
 from lab.papers.entry import Entry
 from lab.places import RESULTS
@@ -104,6 +105,8 @@ def test_it_is_complete_and_belongs_to_the_settings(one):
     assert all(re.fullmatch("[0-9a-f]{64}", run) for run in facts["runs"])
     told = json.loads(json.dumps(found.origin.hyperparameters(scale)))
     assert (facts["hyperparameters"] != told) == (EARLIER in facts), "older settings have to be marked"
+    stated = {fact: value for fact, value in facts.items() if fact != SEAL}
+    assert made.provenance == stated, "what it says of its runs is not today's: draw it anew"
     table = pd.read_csv(folder / "table.csv.gz")
     drawn = json.loads(gzip.decompress((folder / "figure.json.gz").read_bytes()))
     assert differences(json.loads(made.plot.to_json())["data"], drawn["data"]) == [], "the plot is not the table's"

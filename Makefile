@@ -29,7 +29,7 @@ figure: say-figure $(READY)  ## draw Figure 11 of the simplicity paper as shippe
 	$(BIN)/lab figure simplicity/fig11 --compare
 
 say-figure:
-	@echo "Figure 11 of the simplicity paper: the shipped picture first, then training, about 4 minutes on two cores."
+	@echo "Figure 11 of the simplicity paper: the shipped picture first, then training, about 2 minutes on two cores."
 
 # SCALE=overnight or paper, HOURS=10; it goes on from where it stopped
 overnight: $(READY)  ## train every figure for a night, those first whose open claims cost least

@@ -245,7 +245,7 @@ ENTRIES = (
         summary=_at_each_level,
         notes=spare,
         claims=FIG11,
-        minutes={"smoke": 0.1, "laptop": 4, "overnight": 6, "paper": 90},
+        minutes={"smoke": 0.1, "laptop": 2, "overnight": 6, "paper": 90},
         **_SHARED,
     ),
     Entry(

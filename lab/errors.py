@@ -81,8 +81,6 @@ def described(value: object) -> str:
         return "a function"
     if isinstance(value, (list, tuple)) and not hasattr(value, "_fields"):  # a named tuple has no number of entries
         return f"a {type(value).__name__} of {len(value)}"
-    if is_dataclass(value) and type(value).__str__ is not object.__str__:
-        return str(value)
     dtype, shape = getattr(value, "dtype", None), getattr(value, "shape", None)
     if dtype is not None and isinstance(shape, tuple):  # torch.Size is a tuple
         return f"{dtype} of shape {tuple(shape)}".removeprefix("torch.")
@@ -90,8 +88,9 @@ def described(value: object) -> str:
 
 
 def summary(value: Any) -> str:
-    """A dataclass in one line: each field as `described` says it, of arrays the type and shape."""
-    parts = (f"{field.name}={described(getattr(value, field.name))}" for field in fields(value))
+    """A dataclass in one line: fields as `described` says them, of arrays the type and shape; results as they print."""
+    values = {field.name: getattr(value, field.name) for field in fields(value)}
+    parts = (f"{name}={part if is_dataclass(part) else described(part)}" for name, part in values.items())
     return f"{type(value).__name__}({', '.join(parts)})"
 
 

@@ -201,6 +201,8 @@ def _child(code: str, folder: str, environment: dict[str, str]) -> None:
         exec(compile(code, "<test>", "exec"), {"__name__": "__child__"})
         status = 0
     except SystemExit as end:
+        if isinstance(end.code, str):
+            print(end.code, file=sys.stderr)
         status = end.code if isinstance(end.code, int) else int(end.code is not None)
     except BaseException:
         traceback.print_exc()

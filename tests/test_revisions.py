@@ -170,7 +170,7 @@ def ends():
     """By key of a run: what each shipped table of learning curves says of its last evaluation."""
     found = defaultdict(dict)
     for name, entry in registry.entries().items():
-        for scale in filter(lambda scale: shipped.shipped_results(name, scale), entry.scales):
+        for scale in filter(lambda scale: shipped.shipped_results(name, scale).facts, entry.scales):
             table, facts = shipped.shipped_results(name, scale).table(), shipped.shipped_results(name, scale).facts
             if not {"seed", "step", "accuracy"} <= set(table):
                 continue

@@ -128,6 +128,7 @@ def test_an_interrupted_search_ends_with_the_same_bits(tmp_path, monkeypatch, co
 @pytest.mark.parametrize("steps", ["plain", "kernel"])
 def test_a_search_says_how_its_steps_were_taken(tmp_path, monkeypatch, steps):
     monkeypatch.setenv("LAB_STEPS", steps)
+    monkeypatch.delenv("LAB_KERNEL", raising=False)
     notes, by_kernel = trained(tmp_path, [SEARCH]).notes(SEARCH), steps == "kernel" and native.why_not() is None
     assert notes["kernel"].endswith(", one call a step") == by_kernel
     assert notes["arithmetic"] == str(EpisodeSpec.arithmetic)

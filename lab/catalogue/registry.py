@@ -111,7 +111,7 @@ def entry(name: str, tasks: Sequence[str] | None = None) -> Entry:
     """
     paper = name.partition("/")[0] if isinstance(name, str) else ""
     known = entries(paper) if paper in PAPERS or paper in papers() else {}
-    whole = known[name] if name in known else known[check_name(name)]
+    whole = known[name] if known and name in known else known[check_name(name)]
     return whole if tasks is None else whole.for_tasks(tasks)
 
 

@@ -47,7 +47,7 @@ def alone(shape: Profile) -> go.Figure:
         figure.add_shape(type="line", x0=edge, x1=edge, y0=0, y1=1, yref="paper", line=dots)
     bottom, top = shape.heights(middle - half, middle + half)
     pad = 0.08 * (top - bottom) or 0.5
-    ends = {"range": (middle - half, middle + half), "anchor": "free", "position": 0}
+    ends = {"range": (middle - half, middle + half), "anchor": "y2"}
     return figure.update_layout(
         template=TEMPLATE,
         height=380,

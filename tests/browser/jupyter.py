@@ -253,9 +253,9 @@ UNREAD = """() => {
 }"""
 
 
-# Exceptions of which nothing is seen. ipywidgets throws this one where a box is closed while its view is being made, as
-# tqdm's bar is after a short training.
-SLIPS = (("Cannot read properties of null (reading 'widgets')", "jupyterlab-manager"),)
+# Exceptions of which nothing is seen. ipywidgets throws the first where a box is closed while its view is made, as
+# tqdm's bar is after a short training; the second after a notebook was closed that was open on the page before.
+SLIPS = tuple((f"of null (reading '{name}')", "jupyterlab-manager") for name in ("widgets", "kernel"))
 
 
 def notebook_of(*sources: str):

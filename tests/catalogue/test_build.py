@@ -79,7 +79,7 @@ def test_provenance_names_every_run_and_where_numbers_are_from(made, name):
     assert facts["seeds"] == sorted({run.spec.seed for run in runs})
     assert all(map(Store().has, (run.spec for run in runs)))
     assert (facts["entry"], facts["scale"], facts["device"]) == (name, "smoke", "cpu") and "CPU" in facts["device_name"]
-    assert facts["kernels"] == [op.kernel_name("cpu")]
+    assert {name.partition(",")[0] for name in facts["kernels"]} == {op.kernel_name("cpu")}
     assert facts["diverged"] == [] and facts["guesses"] and facts["departures"]
     assert [source["name"] for source in facts["data"]] == list(entry(name).tasks)
     for source in facts["data"]:

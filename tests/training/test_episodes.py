@@ -272,6 +272,7 @@ def test_what_cannot_be_searched_for_is_said_in_one_line(changes, text):
 def outcomes(monkeypatch, **changes):
     """Of an episode by torch, and by calls of C."""
     found = []
+    monkeypatch.delenv("LAB_KERNEL", raising=False)
     for steps in ("plain", "kernel"):
         monkeypatch.setenv("LAB_STEPS", steps)
         state = made(**changes)

@@ -58,6 +58,7 @@ _HOMES = {
     "lab.tasks": ("Task",),
     "lab.widgets": ("explore", "plot"),
 }
+_ROOMS = ("models", "nonlinearity", "probes", "tasks", "widgets")  # as notebooks import them
 _HOME = {name: home for home, names in _HOMES.items() for name in names}
 __all__ = [  # noqa: F822  `__getattr__` gives them
     "ArgumentError",
@@ -104,4 +105,4 @@ def __getattr__(name: str) -> object:
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *__all__})
+    return sorted({*globals(), *__all__, *_ROOMS})

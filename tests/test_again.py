@@ -59,6 +59,7 @@ def test_a_run_says_when_it_first_gets_there(accuracy, level, step, monkeypatch)
     ("asked", "said"),
     [
         ({"name": "simplicity/fig99"}, "unknown figure 'simplicity/fig99'"),
+        ({"name": ["simplicity/fig11"]}, "unknown figure .*; `lab figures` lists all"),
         ({"name": "simplicity/fig10"}, "nothing is trained for simplicity/fig10"),
         ({"scale": "tiny"}, "unknown scale 'tiny'"),
         ({"seeds": 0}, "seeds=0"),

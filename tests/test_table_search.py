@@ -119,6 +119,7 @@ def test_functions_of_inputs_go_to_the_zoo_and_back(tmp_path, capsys, by):
             lambda: lab.search(Sraven(), **QUIET),
             "is a Sraven; give the name of one, or one of lab.tasks: Operation, Images, Collage, Tabular",
         ),
+        (lambda: lab.train(torch.nn.ReLU(), **QUIET), "Tabular; a model of yours learns in lab.search"),
         (lambda: lab.train("ab mod 5", attention="relu", **QUIET), "models of a table have none"),
         (lambda: lab.search("ab mod 5", scale="tiny", progress=False), "'tiny'; known: smoke"),
         (lambda: lab.search("ab mod 5", seed=-1, **QUIET), "seed=-1"),

@@ -143,6 +143,8 @@ def reading(path: Path, what: str, cure: str) -> Iterator[None]:
         raise
     except FileNotFoundError as error:
         raise LabError(f"there is no file {path}; give the path of {what}") from error
+    except IsADirectoryError as error:
+        raise LabError(f"{path} is a folder; give the path of {what}") from error
     except Exception as error:  # whatever pandas, pyarrow, numpy and the readers of archives raise at a damaged file
         said = shortened(str(error)) or type(error).__name__
         raise LabError(f"{path} cannot be read ({said}); give {cure}") from error

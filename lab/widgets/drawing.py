@@ -291,8 +291,7 @@ def bars_frame() -> go.Figure:
     """Bars of a decoder's scores, without scores."""
     figure = go.Figure()
     look = {"marker": {"color": SKY}, "error_x": {"thickness": 1.2, "width": 3, "color": BLACK}}
-    words = {"name": "F1, 95 % interval over combinations", "hovertemplate": "%{y}: F1 %{x:.0f} %<extra></extra>"}
-    figure.add_bar(x=[], y=[], orientation="h", **look, **words)
+    figure.add_bar(x=[], y=[], orientation="h", name="F1", hovertemplate="%{y}: F1 %{x:.0f} %<extra></extra>", **look)
     symbols = {"chance": ("line-ns-open", BLACK), "shuffled": ("diamond-open", VERMILLION)}
     for control, (symbol, ink) in symbols.items():
         name = CONTROLS[control][0]
@@ -305,7 +304,7 @@ def bars_frame() -> go.Figure:
         margin={"l": 112, "r": 14, "t": 56, "b": 110},
         title=TITLE,
         legend=BELOW | {"xref": "container"},
-        xaxis={"title": {"text": "F1 on unseen combinations (%)"}, "range": (0, 103)},
+        xaxis={"title": {"text": "F1 (%)"}, "range": (0, 103)},
         yaxis={"autorange": "reversed", "type": "category", "showgrid": False},
     )
     figure.add_annotation(x=0.5, y=0.5, xref="paper", yref="paper", text="", align="left")
@@ -322,6 +321,9 @@ def fill_bars(figure: go.Figure, decoding: Decoding | str, names: Sequence[str],
         figure.layout.title.text = f"Decoding the {what}"
         return
     score = decoding.f1
+    each_its_own = decoding.groups == (decoding.train.sum(), decoding.test.sum())
+    tested = "examples" if each_its_own else "combinations"
+    bar.name, figure.layout.xaxis.title.text = f"F1, 95 % interval over {tested}", f"F1 on unseen {tested} (%)"
     percent = [100 * np.nan_to_num(values) for values in (score.value, score.low, score.high)]
     bar.x, bar.y = percent[0], list(names)
     bar.error_x.array, bar.error_x.arrayminus = percent[2] - percent[0], percent[0] - percent[1]

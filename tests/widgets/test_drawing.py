@@ -62,6 +62,10 @@ def test_every_probes_result_has_a_picture():
     assert lab.explore(read).error.value == ""
     decoded = probes.decode(codes, labels, np.arange(60), shuffles=2, resamples=20)
     assert np.allclose(lab.plot(decoded).data[0].x, 100 * decoded.f1.value)
+    several = probes.decode(codes, labels, np.arange(60) // 3, shuffles=2, resamples=20)
+    for one, tested in ((decoded, "examples"), (several, "combinations")):  # without groups nothing is said on these
+        picture = lab.plot(one)
+        assert picture.layout.xaxis.title.text == f"F1 on unseen {tested} (%)" and tested in picture.data[0].name
     assert lab.plot(cost({"exp": torch.exp, "sin": torch.sin}, elements=100, repeats=2)).data
     drawn = portrait(nn.GELU(), grid=4, samples=5)
     assert any(np.array_equal(trace.y, drawn.line.values) for trace in lab.plot(drawn).data)

@@ -156,6 +156,27 @@ def test_axes_have_numbers_powers_and_names():
     assert bars[2][0] == 0 and bars[2][1] > 12, "bars stand on the axis"
 
 
+COLOURS = """import { coloursOf } from "./plot.js";
+console.log(JSON.stringify(cases.map(({ data, layout }) => data.map((trace) => {
+  const { low, high, scale, title, shown } = coloursOf(trace, data, layout);
+  return [low, high, scale(0.5).map(Math.round), title, shown];
+}))));"""
+
+
+@needs_node
+def test_shades_have_the_scale_that_their_panels_share():
+    own, shared = go.Heatmap(z=[[0, 4]], zmax=8, colorscale=[[0, "#000000"], [1, "#ff0000"]]), go.Figure()
+    for high in (1.0, 3.0):
+        shared.add_heatmap(z=[[0.5, high]], coloraxis="coloraxis")
+    axis = {"colorscale": [[0, "#000000"], [1, "#0000ff"]], "cmin": -1, "colorbar": {"title": {"text": "cosine"}}}
+    shared.update_layout(coloraxis=axis)
+    cases = [json.loads(figure.to_json()) for figure in (go.Figure(own), shared)]
+    assert node(COLOURS, cases) == [
+        [[0, 8, [128, 0, 0], "", True]],
+        [[-1, 3, [0, 0, 128], "cosine", True], [-1, 3, [0, 0, 128], "cosine", False]],
+    ]
+
+
 TICKS = """import { ticks } from "./chart.js";
 console.log(JSON.stringify(cases.map((given) => ticks(...given).map(([value]) => value))));"""
 

@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from lab.errors import ArgumentError, described, shown
 from lab.models.mlp import MLP
@@ -181,8 +181,10 @@ def of_table(task: TableTask, scale: str = "laptop") -> TableSetting:
     (2, 'identity', 4)
     """
     if not isinstance(task, KINDS):
-        known = ", ".join(kind.__name__ for kind in KINDS)
-        raise ArgumentError(f"the task is {described(task)}; give the name of one, or one of lab.tasks: {known}")
+        known = ", ".join(kind.__name__ for kind in KINDS if kind is not OwnTable)
+        said = f"the task is {described(task)}; give the name of one, or one of lab.tasks: {known}"
+        modules = "; a model of yours learns in lab.search(data, model=make, replace=…) and lab.compare"
+        raise ArgumentError(said + modules * isinstance(task, nn.Module))
     if isinstance(task, Operation):
         source = grokking(check_scale(scale), task)
         return TableSetting(scale, source.task, source.model, source.recipe, source.search)

@@ -94,7 +94,7 @@ export function plot(parent, label) {
       const [x, y] = pair.map(axis), [[left, right], [bottom, ceiling]] = [x.pixels, y.pixels];
       parts.push(`<clipPath id="${id}-${number}"><rect x="${left - 1}" y="${ceiling - 1}" width="${right - left + 2}" height="${bottom - ceiling + 2}"/></clipPath>`, frame(x, y, inner));
       const own = seen.filter((trace) => (trace.xaxis ?? "x") === pair[0] && (trace.yaxis ?? "y") === pair[1]);
-      const drawn = own.map((trace) => shape(trace, seen.indexOf(trace), x, y, layout, over)).join("");
+      const drawn = own.map((trace) => shape(trace, seen.indexOf(trace), x, y, figure, over)).join("");
       parts.push(`<g clip-path="url(#${id}-${number})">${drawn}</g>`);
     });
     const spot = (ref, value, side) => {
@@ -143,10 +143,10 @@ export function plot(parent, label) {
       rows.map((row, i) => `<tspan x="${x + xshift}" y="${y - yshift + down + 14 * i}">${escaped(row)}</tspan>`).join("")}</text>`;
   }
 
-  function shape(trace, number, x, y, layout, over) {
+  function shape(trace, number, x, y, { data, layout }, over) {
     const colour = ink(trace.line?.color ?? (typeof trace.marker?.color === "string" ? trace.marker.color : undefined), number), name = lines(trace.name).join(" ");
     const bar = (...given) => rectangle(number, ...given);
-    if (trace.type === "heatmap" || trace.type === "contour") return shades(trace, x, y, over);
+    if (trace.type === "heatmap" || trace.type === "contour") return shades(trace, x, y, coloursOf(trace, data, layout), over);
     if (trace.type === "histogram") {
       const { bins, width: wide } = binned(trace);
       return bins.filter(([, count]) => count).map(([middle, count]) => bar(x.at(middle - wide / 2), x.at(middle + wide / 2), y.at(0), y.at(count), colour, `${short(middle)}: ${count}`)).join("");
@@ -175,12 +175,12 @@ export function plot(parent, label) {
     parts.push(whiskers(trace, x, y, across, ys, ink(trace.error_y?.color ?? trace.error_x?.color ?? colour)));
     if (mode.includes("markers")) points.forEach(([a, b], i) => {
       if (!Number.isFinite(a + b)) return;
-      parts.push(mark(a, b, unpackedColour(trace.marker?.symbol, i) ?? "circle", unpackedColour(trace.marker?.size, i) ?? 6, ink(markerColour(trace, i) ?? colour, number), trace.marker?.line));
+      parts.push(mark(a, b, unpackedColour(trace.marker?.symbol, i) ?? "circle", unpackedColour(trace.marker?.size, i) ?? 6, ink(markerColour(trace, i, layout) ?? colour, number), trace.marker?.line));
       if (!mode.includes("lines")) hold(i);
     });
     if (mode.includes("text")) points.forEach(([a, b], i) => {
       const text = Array.isArray(trace.text) ? trace.text[i] : trace.text;
-      if (text && Number.isFinite(a + b)) parts.push(words({ text, font: { ...trace.textfont, color: unpackedColour(trace.textfont?.color, i) } }, a, b));
+      if (text && Number.isFinite(a + b)) parts.push(words({ text, font: { ...trace.textfont, color: unpackedColour(trace.textfont?.color, i) }, ...besides(trace.textposition) }, a, b));
     });
     return parts.join("");
   }
@@ -190,10 +190,9 @@ export function plot(parent, label) {
     return `<rect class="lab-bar" x="${Math.min(x0, x1) + 0.5}" y="${Math.min(y0, y1)}" width="${Math.max(0.5, Math.abs(x1 - x0) - 1)}" height="${Math.abs(y1 - y0)}" fill="${colour}"/>`;
   }
 
-  function shades(trace, x, y, over) {
+  function shades(trace, x, y, { low, high, scale, title, shown }, over) {
     const z = unpacked(trace.z).map((row) => Array.from(row, (value) => (value == null ? NaN : value))), xs = unpacked(trace.x), ys = unpacked(trace.y);
-    const across = xs.length ? xs : z[0].map((_, i) => i), up = ys.length ? ys : z.map((_, i) => i), found = ends(z);
-    const [low, high] = [trace.zmin ?? found[0], trace.zmax ?? found[1]], scale = scaleOf(trace.colorscale);
+    const across = xs.length ? xs : z[0].map((_, i) => i), up = ys.length ? ys : z.map((_, i) => i);
     const edges = (values, axis) => values.map((value, i) => {
       const at = axis.at(value), [before, after] = [values[i - 1], values[i + 1]].map((one) => (one === undefined ? null : axis.at(one)));
       const gap = after ?? before ?? (axis.pixels[0] === at ? axis.pixels[1] : 2 * axis.pixels[0] - at);
@@ -219,10 +218,11 @@ export function plot(parent, label) {
       const d = contour(across, up, z, level).map(([a, b, c, e]) => `M${x.at(a).toFixed(1)},${y.at(b).toFixed(1)}L${x.at(c).toFixed(1)},${y.at(e).toFixed(1)}`);
       parts.push(`<path d="${d.join("")}" stroke="#fff" stroke-opacity=".55" stroke-width=".6" fill="none"/>`);
     }
-    if (trace.showscale !== false) { // what the shades mean, below the panel
+    if (shown) { // what the shades mean, below the panel
       const [from, to] = x.pixels, at = y.pixels[0] + 44, wide = (to - from) / STEPS;
       for (let i = 0; i < STEPS; i++) over.push(`<rect x="${from + i * wide}" y="${at}" width="${wide + 0.5}" height="8" fill="rgb(${scale(i / (STEPS - 1)).map(Math.round).join(",")})"/>`);
       for (const [value, text] of ticks(low, high, (to - from) / 80)) over.push(`<text x="${from + ((value - low) / (high - low || 1)) * (to - from)}" y="${at + 20}" text-anchor="middle" fill="currentColor">${text}</text>`);
+      if (title) over.push(`<text x="${(from + to) / 2}" y="${at + 36}" text-anchor="middle" fill="currentColor">${escaped(title)}</text>`);
     }
     return parts.join("");
   }
@@ -251,12 +251,25 @@ export function plot(parent, label) {
   return { box, svg, draw, end: () => observer.disconnect() };
 }
 
+// Where the text of a point stands: above it, below it, or on it.
+const besides = (position = "") => (position.startsWith("top") ? { yanchor: "bottom", yshift: 4 } : position.startsWith("bottom") ? { yanchor: "top", yshift: -4 } : {});
+
+// The scale of a trace's shades: its own, or the one that it shares with others, whose bar is drawn once.
+export function coloursOf(trace, data, layout) {
+  const shared = trace.coloraxis && layout[trace.coloraxis], those = shared ? data.filter(({ coloraxis, visible }) => coloraxis === trace.coloraxis && visible !== false) : [trace];
+  const found = ends(those.flatMap(({ z }) => unpacked(z).map((row) => Array.from(row, (value) => value ?? NaN))));
+  const [low, high] = shared ? [shared.cmin ?? found[0], shared.cmax ?? found[1]] : [trace.zmin ?? found[0], trace.zmax ?? found[1]];
+  const shown = (shared || trace).showscale !== false && those[0] === trace;
+  return { low, high, scale: scaleOf((shared || trace).colorscale), title: lines(shared?.colorbar?.title?.text).join(" "), shown };
+}
+
 const unpackedColour = (given, i) => (given && typeof given === "object" ? unpacked(given)[i] : given);
-function markerColour(trace, i) {
+function markerColour(trace, i, layout) {
   const colour = unpackedColour(trace.marker?.color, i);
   if (typeof colour !== "number") return colour;
-  const all = unpacked(trace.marker.color), [low, high] = [trace.marker.cmin ?? Math.min(...all), trace.marker.cmax ?? Math.max(...all)];
-  return `rgb(${scaleOf(trace.marker.colorscale)((colour - low) / (high - low || 1)).map(Math.round).join(",")})`;
+  const all = unpacked(trace.marker.color), of = layout[trace.marker.coloraxis] ?? trace.marker;
+  const [low, high] = [of.cmin ?? Math.min(...all), of.cmax ?? Math.max(...all)];
+  return `rgb(${scaleOf(of.colorscale)((colour - low) / (high - low || 1)).map(Math.round).join(",")})`;
 }
 
 const binned = (trace) => histogram(unpacked(trace.x), trace.nbinsx ?? 40);

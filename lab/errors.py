@@ -193,7 +193,8 @@ def check_choice(name: str, value: object, known: Collection[str], more: str = "
     'cpu'
     """
     if not isinstance(value, str) or value not in known:
-        raise ArgumentError(f"unknown {name} {shown(value)}; known: {listed(known, value)}{more}")
+        names, mark, meant = listed(known, value).partition("; did you mean ")
+        raise ArgumentError(f"unknown {name} {shown(value)}; known: {names}{more}{mark}{meant}")
     return value
 
 

@@ -278,7 +278,7 @@ class Data:
 
     def split(self, name: str) -> tuple[Inputs, Tensor]:
         """Inputs and targets of a split, copies."""
-        if name not in self.rows:
+        if not isinstance(name, str) or name not in self.rows:
             raise ArgumentError(f"{self.name} has no split {shown(name)}; it has {', '.join(self.rows)}")
         return take(self.inputs, self.rows[name]), self.targets[self.rows[name]]
 

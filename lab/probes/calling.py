@@ -36,7 +36,7 @@ def values(f: Model, points: np.ndarray, like: object, shape: tuple[int, ...] = 
     parts = [points[start : start + BATCH] for start in range(0, len(points), BATCH)]
     parts = [part.reshape(-1, *shape) if shape else part for part in parts]
     hint = advice(f)
-    with reading(f, exact=True), calling(f"the model, on {described(parts[0])},", hint):
+    with reading(f, exact=True), calling(f"the model, on points of shape {parts[0].shape},", hint):
         outputs = np.concatenate([answers(asked(f, given(f, part, like)), (len(part),)) for part in parts])
         few = parts[0][: few_of(len(parts[0]))]
         check_steady(outputs[: len(few)], answers(asked(f, given(f, few, like)), (len(few),)))

@@ -22,9 +22,10 @@ from math import comb, factorial
 import torch
 from torch import Tensor
 
-from lab.errors import check_whole
+from lab.errors import check_type, check_whole
 from lab.tasks.sraven import COLUMNS, DISTRIBUTE, ROWS, RULES, Sraven
 
+WANTED = "a lab.tasks.Sraven, as lab.tasks.Sraven(features=4)"
 CHUNK = 1_000  # problems at once: 131 MB of reached choices for K = 8
 
 
@@ -36,6 +37,7 @@ def count_tasks(task: Sraven) -> int:
     >>> count_tasks(Sraven(features=4)) == 330 * 24**2
     True
     """
+    check_type("task", task, Sraven, WANTED)
     return comb(len(RULES) + task.features - 1, task.features) * _orders(task)
 
 
@@ -50,6 +52,7 @@ def count_problems(task: Sraven) -> int:
     >>> count_problems(Sraven(features=1)), f"{count_problems(Sraven()):.2e}"
     (538944, '1.42e+25')
     """
+    check_type("task", task, Sraven, WANTED)
     sums = [1] + [0] * task.features  # h_0 … h_K of the rules so far
     for number in grids(task.values):
         for k in range(1, task.features + 1):
@@ -95,6 +98,7 @@ def estimate_ambiguity(task: Sraven, problems: int = 4096, seed: int = 0, printe
     0.0022 ± 0.0007
     0.2320 ± 0.0067
     """
+    check_type("task", task, Sraven, WANTED)
     everything, generator = replace(task, held_out=0.0), torch.Generator().manual_seed(check_whole("seed", seed, 0))
     count = 0
     for start in range(0, check_whole("problems", problems), CHUNK):

@@ -214,6 +214,7 @@ def write(folder, name, text):
 WRONG = {
     "there is no column 'cost'; there are rooms": lambda f: Data.read(f / "prices.csv", target="cost"),
     "there is no file": lambda f: Data.read(f / "absent.csv", target="y"),
+    "has no split ['train']; it has": lambda f: Data.from_arrays(np.eye(40), np.arange(40) % 2).split(["train"]),
     "is a folder; give the path of a text": lambda f: Data.from_text(f),
     "give a file that ends in .csv": lambda f: Data.read(write(f, "a.xlsx", "x"), target="y"),
     "cannot be read": lambda f: Data.read(write(f, "a.parquet", "x"), target="y"),

@@ -276,3 +276,8 @@ def test_a_zoo_that_can_be_no_folder_is_said(own, monkeypatch, tmp_path):
 def test_the_name_of_a_function_without_its_paper_is_completed():
     with pytest.raises(ArgumentError, match="did you mean 'transformers/memorize'"):
         lab.zoo("memorize")
+
+
+def test_a_misspelt_function_is_guessed_last():
+    with pytest.raises(ArgumentError, match=r"in all\), or a lab.Spline, .* lab.zoo\(\); did you mean 'gelu'\?$"):
+        lab.check("gellu")

@@ -5,6 +5,7 @@ from itertools import combinations_with_replacement, permutations, product
 import numpy as np
 import pytest
 
+from lab.errors import ArgumentError
 from lab.tasks import Sraven, counts
 from lab.tasks.sraven import RULES
 from tests.reference.raven import all_grids
@@ -43,3 +44,9 @@ def test_the_setting_of_the_paper():
     assert counts.count_tasks(Sraven()) == 330 * 576
     # far more than the 40 million problems that the longest training sees (Appendix B.1)
     assert counts.count_problems(Sraven()) > 1e17 * 40e6
+
+
+@pytest.mark.parametrize("count", [counts.count_tasks, counts.count_problems, counts.estimate_ambiguity])
+def test_what_is_no_sraven_is_refused(count):
+    with pytest.raises(ArgumentError, match="task='sraven'.*; give a lab.tasks.Sraven"):
+        count("sraven")

@@ -153,13 +153,13 @@ def rates() -> dict[int, float]:
     data = probes.Loss(torch.randn(ROWS, INPUTS), torch.randn(ROWS))
     a, b = (torch.randn(shape) for shape in shapes)
     calls: dict[int, Callable[[], object]] = {0: lambda: a @ b}
-    usual = loss.TWICE
+    usual = loss.ROWS_BACKWARD
     for rows in (usual, ROWS * RUNS):
-        loss.TWICE = rows
+        loss.ROWS_BACKWARD = rows
         products = Hessian(model, "loss", data)
         vectors = torch.randn(RUNS, products.size, dtype=torch.float64)
         calls[rows] = partial(products, vectors)
-    loss.TWICE = usual
+    loss.ROWS_BACKWARD = usual
     least = dict.fromkeys(calls, np.inf)
     for _ in range(ROUNDS):
         for rows, call in calls.items():

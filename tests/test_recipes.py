@@ -186,7 +186,7 @@ TRAINED = {
         ("hypernetwork/fig4a", "run", "solved['test']", "", "accuracy_test"),
     ],
     "simplicity/2_methods.ipynb": [
-        (f"simplicity/{name}", "relu", "kept", "", "accuracy") for name in ("table1", "table3")
+        (f"simplicity/{name}", "relu", "accuracy", "", "accuracy") for name in ("table1", "table3")
     ],
     "simplicity/3.1_image_classification.ipynb": [
         ("simplicity/fig2", "run", "accuracy['test']", "", "accuracy"),

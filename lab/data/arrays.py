@@ -128,8 +128,9 @@ def indistinct_columns(values: np.ndarray) -> np.ndarray:
     """
     if values.dtype != np.float64 or len(values) < 2:
         return np.zeros(values.shape[1:], bool)
-    rounding = np.abs(values.astype(np.float32) - values).max(0)
-    return np.asarray((rounding > 0.01 * values.std(0)) & (values != values[:1]).any(0))
+    with np.errstate(over="ignore", invalid="ignore"):  # what is too large becomes infinite: `check_finite` names it
+        rounding = np.abs(values.astype(np.float32) - values).max(0)
+        return np.asarray((rounding > 0.01 * values.std(0)) & (values != values[:1]).any(0))
 
 
 def _coarse(values: np.ndarray) -> str:
@@ -189,7 +190,8 @@ def _tensor(values: Any, name: str, key: str | None = None) -> tuple[Tensor, str
     if content.dtype == np.uint8 and content.max() > 1 and not (key or "").endswith(("ids", "mask")):
         return torch.from_numpy(content.astype(np.float32) / 255), "bytes were divided by 255"
     if content.dtype.kind in "fb" or (content.dtype == np.uint8 and key is None):
-        return torch.from_numpy(np.array(content, dtype=np.float32, order="C")), _coarse(content)
+        with np.errstate(over="ignore"):  # as in `indistinct_columns`
+            return torch.from_numpy(np.array(content, dtype=np.float32, order="C")), _coarse(content)
     if content.dtype.kind == "u" and content.max(initial=0) > np.iinfo(np.int64).max:
         raise ArgumentError(f"{name} holds whole numbers above 2^63; give smaller ones")
     return torch.from_numpy(np.array(content, dtype=np.int64, order="C")), "whole numbers stayed whole, as tokens are"

@@ -163,11 +163,14 @@ def _values(y: np.ndarray, kind: str | None, notes: tuple[str, ...]) -> Targets:
 
 
 def as_float32(values: Tensor) -> Tensor:
-    """float64 values to predict as float32; ArgumentError where that loses what they differ in."""
+    """float64 values to predict as float32; ArgumentError where one is too large, or that loses what they
+    differ in."""
+    small = values.float()
+    check_finite(small, "y as float32")
     if indistinct_columns(values.numpy()).any():
         cure = "give y - y.mean(), or lab.Data.read, which shifts and scales"
         raise ArgumentError(f"float32 cannot tell apart the values of y; {cure}")
-    return values.float()
+    return small
 
 
 def _classes(

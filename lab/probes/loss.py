@@ -18,7 +18,7 @@ from lab.probes.reading import asked, check_steady, padding, positioned, reading
 from lab.probes.weights import runs_of
 
 ROWS = 8192  # examples times models that are computed at once: what bounds the memory, and stays in a processor's cache
-TWICE = 2048  # the same where derivatives are kept: what a layer has of them should stay in the cache
+ROWS_BACKWARD = 2048  # the same where derivatives are kept: what a layer has of them should stay in the cache
 NUMBERS = 2**23  # the same in numbers that are read, for images and sequences
 FEW = 4  # examples that are asked for twice
 TOKEN = 1024  # numbers that a token stands for: the outputs of a vocabulary
@@ -81,22 +81,22 @@ class Loss:
 
     def __call__(self, model: nn.Module) -> Tensor | float:
         with reading(module("model", model)):
-            mean = self._of(model, number_of_runs(model, self.runs))
+            mean = self._of(model, number_of_runs(model, self.runs), ROWS)
         return mean if mean.ndim else mean.item()
 
     def differentiable(self, model: nn.Module) -> Tensor:
         """The same as a tensor with a gradient; the model computes in the mode that it is in."""
-        return self._of(model, number_of_runs(model, self.runs), TWICE)
+        return self._of(model, number_of_runs(model, self.runs), ROWS_BACKWARD)
 
-    def _of(self, model: nn.Module, runs: int | None, most: int | None = None) -> Tensor:
-        """The mean over all examples, of one model or (R,). most: of examples times models at once; default: ROWS."""
+    def _of(self, model: nn.Module, runs: int | None, most: int) -> Tensor:
+        """The mean over all examples, of one model or (R,). most: of examples times models at once."""
         like = next((part for part in model.parameters() if part.is_floating_point()), torch.zeros(()))
         inputs = positioned(model, self._inputs)
         inputs = {k: v.to(like.device, like.dtype if v.is_floating_point() else None) for k, v in inputs.items()}
         loss = (_squared if self._values else _entropy) if self.loss is None else self._given
         targets = (self._classes if loss is _entropy else self.targets).to(like.device)
         total: Tensor | float = 0.0
-        weight, together = 0.0, self._together(runs or 1, most or ROWS)
+        weight, together = 0.0, self._together(runs or 1, most)
         for start in range(0, len(targets), together):
             x = {name: part[start : start + together] for name, part in inputs.items()}
             y = side_by_side(targets[start : start + together], runs or 1)

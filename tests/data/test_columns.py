@@ -107,4 +107,8 @@ def test_a_number_too_large_to_be_scaled_is_named(size):
         read(big=np.where(np.arange(ROWS) == 3, size, Z))
     with pytest.raises(lab.ArgumentError, match="column 'big' has .* in row 3, whose square no float holds"):
         Data.read(pd.DataFrame({"z": Z, "big": np.where(np.arange(ROWS) == 3, size, Z)}), target="big")
+    with pytest.raises(lab.ArgumentError, match="X has 1 values that are NaN or infinite, the first in row 3"):
+        Data.from_arrays(np.where(np.arange(ROWS) == 3, size, Z)[:, None], Z)
+    with pytest.raises(lab.ArgumentError, match="y as float32 has 1 values that are NaN or infinite, .* in row 3"):
+        Data.from_arrays(np.stack([Z, -Z], 1), np.where(np.arange(ROWS) == 3, size, Z))
     assert read(big=np.where(np.arange(ROWS) == 3, 1e30, Z)).inputs.isfinite().all()

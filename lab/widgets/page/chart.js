@@ -19,10 +19,10 @@ export function node(name, attributes = {}, parent) {
 
 // A button with a text; and a control after the words of its label.
 export function button(row, text, action, title = "") {
-  const found = node("button", { type: "button", class: "lab-button", title }, row);
-  found.textContent = text;
-  found.addEventListener("click", action);
-  return found;
+  const element = node("button", { type: "button", class: "lab-button", title }, row);
+  element.textContent = text;
+  element.addEventListener("click", action);
+  return element;
 }
 
 export function labelled(row, text, name, attributes) {

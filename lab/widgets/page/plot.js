@@ -257,8 +257,8 @@ const besides = (position = "") => (position.startsWith("top") ? { yanchor: "bot
 // The scale of a trace's shades: its own, or the one that it shares with others, whose bar is drawn once.
 export function coloursOf(trace, data, layout) {
   const shared = trace.coloraxis && layout[trace.coloraxis], those = shared ? data.filter(({ coloraxis, visible }) => coloraxis === trace.coloraxis && visible !== false) : [trace];
-  const found = ends(those.flatMap(({ z }) => unpacked(z).map((row) => Array.from(row, (value) => value ?? NaN))));
-  const [low, high] = shared ? [shared.cmin ?? found[0], shared.cmax ?? found[1]] : [trace.zmin ?? found[0], trace.zmax ?? found[1]];
+  const limits = ends(those.flatMap(({ z }) => unpacked(z).map((row) => Array.from(row, (value) => value ?? NaN))));
+  const [low, high] = shared ? [shared.cmin ?? limits[0], shared.cmax ?? limits[1]] : [trace.zmin ?? limits[0], trace.zmax ?? limits[1]];
   const shown = (shared || trace).showscale !== false && those[0] === trace;
   return { low, high, scale: scaleOf((shared || trace).colorscale), title: lines(shared?.colorbar?.title?.text).join(" "), shown };
 }

@@ -19,6 +19,8 @@ from tests.order import FIRST, KERNEL, NOT_NUMERICAL, NUMERICAL
 from tests.processes import Nursery
 
 torch.set_num_threads(1)
+# What nbformat imports for a check of addresses compiles 38 grammars, for seconds; see lab/plots/page.py.
+sys.modules.setdefault("rfc3987_syntax", None)
 # The same examples in every run, so that a red test is red again; no deadline, because machines differ.
 settings.register_profile("lab", derandomize=True, deadline=None)
 settings.load_profile("lab")
@@ -38,9 +40,10 @@ def pytest_xdist_auto_num_workers(config):
     return (os.cpu_count() or 1) + (pages > ROOMY)
 
 
-def _rank(item):
-    """Where its file stands among those that come first."""
-    return next((rank for rank, first in enumerate(FIRST) if item.path.is_relative_to(HERE / first)), len(FIRST))
+@functools.cache
+def _rank(path):
+    """Where a file stands among those that come first."""
+    return next((rank for rank, first in enumerate(FIRST) if path.is_relative_to(HERE / first)), len(FIRST))
 
 
 def pytest_sessionstart():
@@ -62,13 +65,14 @@ def pytest_collection_finish():
 
 def pytest_collection_modifyitems(items):
     if "PYTEST_XDIST_WORKER" in os.environ:
-        items.sort(key=_rank)
+        items.sort(key=lambda item: _rank(item.path))
     for item in items:
         for mark in MARKED:
             if _has(item.path, mark):
                 item.add_marker(mark)
 
 
+@functools.cache
 def _has(path, mark):
     """Whether the tests in this file have a mark."""
     names, but = MARKED[mark]

@@ -89,9 +89,10 @@ def _check_inside(event, path, folder):
 
 
 def _importing():
-    """Whether a module is imported, or a namedtuple or dataclass made, whose names are checked to be names."""
+    """Whether a module is imported, a namedtuple or dataclass made, whose names are checked to be names, or Plotly
+    looks up a class of its own by name."""
     frame = sys._getframe(2)
-    if frame.f_code.co_name in ("namedtuple", "_create_fn"):
+    if frame.f_code.co_name in ("namedtuple", "_create_fn", "build_validator"):
         return True
     while frame is not None:
         if "importlib._bootstrap" in frame.f_code.co_filename:

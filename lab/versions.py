@@ -14,22 +14,25 @@ PACKAGES = ("torch", "numpy", "pandas", "plotly")
 # their last digit only, too, and say below what changed. Keys stay; no figure has runs of two revisions.
 # 1: until commit 7b39408a. 2: Adam's fused kernel, averages of weights without copies. On CUDA alone, where no shipped
 # function was searched for, knot gradients have been float32 sums since commit f798200e (before, products in TF32).
-# 3: of perceptrons alone (`Perceptron.arithmetic`): a step on tables is one call (`lab.training.perceptron`).
-# 4: of their searches by episodes (`EpisodeSpec.arithmetic`): so are the inner steps.
-# 5: of runs of `ModelSpec`, but for those on texts: losses and gradients are one call (`lab.training.blocks`).
+# 3: of runs of `Perceptron` on tables: a step is one call (`lab.training.perceptron`).
+# 4: of searches for their functions by episodes: so are the inner steps.
+# 5: of runs of `ModelSpec` on tokens: losses and gradients are one call (`lab.training.blocks`).
+# A spec alone decides its revision: by default, C takes the steps of specs with one of the last three. A run has it
+# also where torch takes them after all: without a compiler, on a GPU, for functions, losses, optimizers and lengths of
+# inputs that C lacks. Both ways compute the same and round differently.
 ARITHMETIC = 2
 
 
 def arithmetic(spec: object) -> str:
     """The revision of the arithmetic by which a spec of this kind trains today, as notes have it.
 
-    >>> from lab.spec import EpisodeSpec, ModelSpec, Perceptron, RunSpec
-    >>> runs = [RunSpec("addmod", model, None, 0) for model in (None, Perceptron(), ModelSpec())]
-    >>> [arithmetic(spec) for spec in (*runs, EpisodeSpec("addmod", Perceptron(), None, None))]
-    ['2', '3', '5', '4']
+    >>> from lab.spec import EpisodeSpec, HyperModel, ModelSpec, Perceptron, RunSpec, SearchSpec
+    >>> [arithmetic(RunSpec("addmod", model, None, 0)) for model in (ModelSpec(), ModelSpec(gated=True), HyperModel())]
+    ['5', '2', '2']
+    >>> arithmetic(SearchSpec("addmod", ModelSpec(), None)), arithmetic(EpisodeSpec((), Perceptron(), None, None))
+    ('2', '4')
     """
-    parts = spec, getattr(spec, "task", None), getattr(spec, "model", None)  # the first that has one says it
-    return str(next((part.arithmetic for part in parts if hasattr(part, "arithmetic")), ARITHMETIC))
+    return str(getattr(spec, "arithmetic", ARITHMETIC))
 
 
 def versions() -> dict[str, str]:

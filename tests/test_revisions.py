@@ -20,23 +20,27 @@ from lab.run import Run, complete
 from lab.spec import (
     AdamTrapezoid,
     ConstantRate,
+    EpisodeSpec,
     HyperModel,
     ModelSpec,
     Perceptron,
     RunSpec,
     SearchSpec,
+    SharedSearch,
+    TwoLossSpec,
     from_json,
     key,
     replace,
 )
 from lab.store import MixedRevisionsError, Store
-from lab.tasks import Operation, Text
+from lab.tasks import Operation, Sraven, Text
 from lab.training.descent_fleet import fleet_of
 from lab.training.fleet import note_of, train
 from lab.versions import ARITHMETIC, arithmetic
 
-TODAY = str(ModelSpec.arithmetic)  # of RUN's
 RUN = RunSpec("memorize", ModelSpec(layers=1, width=8), AdamTrapezoid(steps=2, rate=0.003, batch=8), seed=0)
+TODAY = arithmetic(RUN)
+KNOWN = {str(number) for number in range(1, 6)}
 RUNS = [replace(RUN, seed=seed) for seed in range(3)]
 HISTORY = {"steps": np.array([2]), "accuracy_test": np.array([0.25])}
 WEIGHTS = {"a": torch.ones(2)}
@@ -87,10 +91,30 @@ def test_runs_of_two_revisions_are_not_compared(tmp_path, there, asked, mixed):
 
 
 def test_revisions_are_of_what_trains(tmp_path):
-    """Searches and texts have plain steps, and the revision of these."""
-    text, search = replace(RUN, task=Text("shakespeare", context=16)), SearchSpec(RUN.task, RUN.model, RUN.recipe)
-    specs = {RUN: TODAY, text: "2", search: "2", replace(RUN, model=HyperModel()): "2"}
-    assert {spec: arithmetic(spec) for spec in specs} == specs
+    """Searches by two losses, texts, and what C lacks by its spec have plain steps, and the revision of these."""
+    text, table, search = (
+        Text("shakespeare", context=16),
+        Operation(modulus=5),
+        SearchSpec("copy", RUN.model, RUN.recipe),
+    )
+    kinds = {
+        ("memorize", ModelSpec()): "5",
+        ("memorize", ModelSpec(gated=True)): "2",
+        ("memorize", HyperModel()): "2",
+        (text, ModelSpec()): "2",
+        (text, HyperModel()): "2",
+        (Sraven(), ModelSpec()): "2",
+        ("memorize", ModelSpec(weighting="p1")): "2",
+        (Sraven(), HyperModel()): "2",
+        (Sraven(), Perceptron()): "2",
+        (table, Perceptron()): "3",
+        (table, Perceptron(spectral=True)): "2",
+        (table, HyperModel()): "2",
+    }
+    assert {(task, model): arithmetic(replace(RUN, task=task, model=model)) for task, model in kinds} == kinds
+    learned = Perceptron(), ConstantRate(1, 0.1)
+    searches = search, SharedSearch((search,)), TwoLossSpec(table, *learned), EpisodeSpec(table, *learned, learned[1])
+    assert list(map(arithmetic, searches)) == ["2", "2", "2", "4"]
     store = stored(tmp_path, RUNS[:1])  # of the revision before
     store.check_one_revision(RUNS[:1])
     with pytest.raises(MixedRevisionsError, match=rf"1 of revision 2, 1 of revision {TODAY}"):
@@ -102,7 +126,7 @@ def test_revisions_of_perceptrons_are_counted_apart(tmp_path):
     perceptrons = [RunSpec(Operation(modulus=5), Perceptron(width=4), ConstantRate(1, 0.1), seed) for seed in (0, 1)]
     store = stored(tmp_path, RUNS[:2], arithmetic=TODAY)
     complete([*RUNS[:2], *perceptrons], store, "cpu", progress=False)
-    assert {store.notes(spec)["arithmetic"] for spec in perceptrons} == {str(Perceptron.arithmetic)}
+    assert {store.notes(spec)["arithmetic"] for spec in perceptrons} == {arithmetic(perceptrons[0])} == {"3"}
     older = stored(tmp_path / "older", perceptrons[:1], arithmetic=str(ARITHMETIC))
     with pytest.raises(MixedRevisionsError, match=r"1 of revision 2, 1 of revision 3"):
         complete(perceptrons, older, "cpu", progress=False)
@@ -158,12 +182,11 @@ def test_facts_that_were_changed_are_found(tmp_path):
 def test_what_ships_says_its_revision_and_is_sealed():
     for path in sorted(shipped.RESULTS.glob("*/*/*/provenance.json")):
         facts = results.Results(path.parent).facts
-        known = set(facts["arithmetic"]) <= {str(number) for number in range(1, int(TODAY) + 1)}
-        assert known and bool(facts["arithmetic"]) == bool(facts["runs"]), path
+        assert set(facts["arithmetic"]) <= KNOWN and bool(facts["arithmetic"]) == bool(facts["runs"]), path
         assert results.SEAL in json.loads(path.read_text()), path
     store = Store(SHIPPED)
     for folder in store.results():
-        assert int(json.loads((folder / "done.json").read_text())["notes"]["arithmetic"]) <= int(TODAY)
+        assert json.loads((folder / "done.json").read_text())["notes"]["arithmetic"] in KNOWN
 
 
 def ends():
@@ -216,7 +239,7 @@ def test_a_shipped_run_begins_as_it_did(start):
 
 
 def test_a_transformer_of_a_shipped_table_begins_as_it_did():
-    """The table was made by plain steps, before `ModelSpec.arithmetic` was 5; this run has its blocks in one call."""
+    """The table was made by plain steps, before revision 5 of the arithmetic; this run has its blocks in one call."""
     here = shipped.shipped_results("transformers/fig2", "laptop")
     plan = shipped.shipped_plan(registry.entry("transformers/fig2"), here.facts)
     spec = next(s for _, s in plan if s.task == "memorize" and s.model.mlp == "gelu" and s.seed == 0)
@@ -229,7 +252,7 @@ def test_a_transformer_of_a_shipped_table_begins_as_it_did():
 
 
 def test_a_perceptron_of_a_shipped_table_ends_as_it_did():
-    """The table was made by plain steps, before `Perceptron.arithmetic` was 3; this run is one call a step."""
+    """The table was made by plain steps, before revision 3 of the arithmetic; this run is one call a step."""
     here = shipped.shipped_results("simplicity/fig2", "laptop")
     wanted = {"set": "mnist", "mode": "classification", "method": "ReLU", "layers": 1}
     plan = shipped.shipped_plan(registry.entry("simplicity/fig2"), here.facts)

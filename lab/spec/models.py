@@ -86,7 +86,10 @@ class ModelSpec:
     # What takes the place of softmax in attention: "adaptive", "norm", "p1", "p3" (`lab.models.transformer`).
     weighting: str = field(default="softmax", metadata={"since": 2})
 
-    arithmetic: ClassVar[int] = 5  # the revision of how it is trained (`lab.versions`)
+    @property
+    def arithmetic(self) -> dict[str, int]:
+        """Revisions of how it is trained, by what its inputs are, where they are not the lab's (`lab.versions`)."""
+        return {} if self.gated or self.weighting != "softmax" else {"tokens": 5}
 
     @property
     def parts(self) -> dict[str, Part]:
@@ -165,7 +168,10 @@ class Perceptron:
     scale: float = 1.0  # of initial weights and biases, in multiples of `lab.models.mlp.MLP`'s; the paper is silent
     spectral: bool = False  # every weight matrix divided by its largest singular value (App. E.5)
 
-    arithmetic: ClassVar[int] = 3  # the revision of how it is trained (`lab.versions`)
+    @property
+    def arithmetic(self) -> dict[str, int]:
+        """As in `ModelSpec`."""
+        return {} if self.spectral else {"row": 3}
 
     @property
     def parts(self) -> dict[str, Part]:

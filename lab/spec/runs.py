@@ -4,8 +4,13 @@ from dataclasses import dataclass
 from typing import Any
 
 from lab.spec.models import Learned, Shaped
+from lab.spec.own import OwnTask
 from lab.spec.recipes import TUNINGS, Tuning
 from lab.spec.searches import OfTask, SharedSearch
+from lab.tasks.table import TableTask
+from lab.versions import ARITHMETIC
+
+INPUTS: dict[str, Any] = {"tokens": str | OwnTask, "row": TableTask}  # kinds of tasks
 
 
 @dataclass(frozen=True)
@@ -25,6 +30,13 @@ class RunSpec(OfTask):
     def tuning(self) -> bool:
         """Whether it is followed on `val` alone: it chooses a setting, and no figure reports its seed."""
         return self.evaluate == ("val",)
+
+    @property
+    def arithmetic(self) -> int:
+        """The revision of how it is trained (`lab.versions`), with plain steps where the task is of another kind, as
+        texts are."""
+        inputs = next((name for name, kind in INPUTS.items() if isinstance(self.task, kind)), "")
+        return getattr(self.model, "arithmetic", {}).get(inputs, ARITHMETIC)
 
 
 @dataclass(frozen=True)

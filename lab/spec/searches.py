@@ -41,7 +41,6 @@ class SearchSpec(OfTask):
     start: str = field(default="zero", metadata={"since": 2})
 
     by: ClassVar[str] = "two_loss"
-    arithmetic: ClassVar[int] = ARITHMETIC  # whatever its model's: steps are plain
 
 
 @dataclass(frozen=True)
@@ -155,6 +154,8 @@ class ModuleEpisodes(EpisodeSpec):
     model: ModuleSpec  # type: ignore[assignment]
     inner: ConstantRate
     retrain: Fit  # type: ignore[assignment]
+
+    arithmetic: ClassVar[int] = ARITHMETIC  # steps are plain
 
 
 @dataclass(frozen=True)

@@ -5,12 +5,10 @@ They are pieces of the text that do not overlap (`lab.data.tokens`).
 """
 
 from dataclasses import dataclass
-from typing import ClassVar
 
 from lab.data import datasets, tokens
 from lab.data.tokens import Tokens, Vocabulary, Windows
 from lab.errors import check_choice, check_whole
-from lab.versions import ARITHMETIC
 
 LONGEST = 1 << 16  # tokens of a context
 
@@ -31,8 +29,6 @@ class Text:
     tokens: str = "char"
     context: int = 256
     least: int = 200
-
-    arithmetic: ClassVar[int] = ARITHMETIC  # whatever its model's: steps are plain
 
     def __post_init__(self):
         check_choice("text", self.corpus, datasets.names("text"))

@@ -25,13 +25,13 @@ from lab.nonlinearity.part import as_module
 from lab.nonlinearity.spline import Spline
 from lab.probes.reading import evaluating
 from lab.resolve import resolve
-from lab.spec import UNCHANGED, Knots, KnotTable, ModelSpec, ModuleSpec, Resolved, RunSpec, key
+from lab.spec import UNCHANGED, Knots, KnotTable, ModuleSpec, Resolved, RunSpec, key
 from lab.store import Store
 from lab.training import blocks, constant_rate, perceptron, rows, sequences, streams, text  # noqa: F401  tasks, recipes
 from lab.training.optimizers import of_runs, trainable
 from lab.training.perceptron import ONE_CALL, chosen_steps, kernel_of, say_plain
 from lab.training.steps import Compiled
-from lab.versions import arithmetic
+from lab.versions import ARITHMETIC, arithmetic
 
 
 class Training(Protocol):
@@ -92,9 +92,8 @@ class Fleet:
     @cached_property
     def blocks_lack(self) -> str:
         """Why the kernel of transformers does not take this model's blocks; empty where it does."""
-        by_default = arithmetic(self.specs[0]) == str(ModelSpec.arithmetic)  # whose revision says so
-        if not os.environ.get("LAB_STEPS") and not (by_default and type(self.data) is sequences.SequenceData):
-            return "others than those on tokens are to be asked for"
+        if not os.environ.get("LAB_STEPS") and arithmetic(self.specs[0]) == str(ARITHMETIC):
+            return "the revision of the arithmetic is that of plain steps"
         return blocks.refusal(self.model, sizes(self.specs[0].task, self.specs[0].task_seed))
 
     @cached_property

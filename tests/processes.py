@@ -212,14 +212,31 @@ def _child(code: str, folder: str, environment: dict[str, str]) -> None:
         os._exit(status)
 
 
-def _serve() -> None:
-    # what every child would import otherwise: the lab, what torch's optimizers load at their first step, and what draws
-    import plotly.graph_objects  # noqa: F401
+def load() -> None:
+    """Import what most children would: the lab, what torch's optimizers load at their first step, what draws, and what
+    runs notebooks. What asks at its import whether it is in a notebook, as Plotly's renderers and ipywidgets do, stays
+    out."""
+    # nbformat imports a check of addresses that compiles 38 grammars, for seconds; see lab/plots/page.py
+    sys.modules.setdefault("rfc3987_syntax", None)
+    import IPython.core.interactiveshell  # noqa: F401
+    import jupyter_client.jsonutil  # noqa: F401
+    import nbformat  # noqa: F401
+    import plotly.graph_objects
+    import scipy.interpolate  # noqa: F401
     import torch._dynamo  # noqa: F401
 
+    import lab.api  # noqa: F401
     import lab.catalogue.build  # noqa: F401
     import lab.widgets  # noqa: F401
+    from lab.catalogue.registry import PAPERS, entries
 
+    for paper in PAPERS:
+        entries(paper)
+    plotly.graph_objects.Figure()  # its template imports hundreds of modules
+
+
+def _serve() -> None:
+    load()
     for line in sys.stdin:
         question = json.loads(line)
         if "wait" in question:

@@ -46,12 +46,10 @@ def _become_kernel(end: socket.socket, connection: str, folder: str, environment
 
 def _serve(place: str) -> None:
     import ipykernel.kernelapp  # noqa: F401
-    import plotly.graph_objects  # noqa: F401
-    import torch._dynamo  # noqa: F401
 
-    import lab.catalogue.build  # noqa: F401
-    import lab.widgets  # noqa: F401
+    from tests.processes import load
 
+    load()
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # nobody waits for the kernels
     with socket.socket(socket.AF_UNIX) as door:
         door.bind(f"{place}.shut")

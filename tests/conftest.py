@@ -15,7 +15,7 @@ import pytest
 import torch
 from hypothesis import settings
 
-from tests.order import FIRST, KERNEL, NOT_NUMERICAL, NUMERICAL
+from tests.order import FIRST, KERNEL, NOT_NUMERICAL, NUMERICAL, PAGES
 from tests.processes import Nursery
 
 torch.set_num_threads(1)
@@ -38,6 +38,19 @@ def pytest_xdist_auto_num_workers(config):
     """A worker a core, and one more for the time in which the others wait for a disk, a browser or a process."""
     pages = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") if hasattr(os, "sysconf") else 0
     return (os.cpu_count() or 1) + (pages > ROOMY)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config, log):
+    """A worker takes files, and those of JupyterLab together."""
+    from xdist.scheduler import LoadFileScheduling
+
+    class ByFile(LoadFileScheduling):
+        def _split_scope(self, nodeid):
+            file = super()._split_scope(nodeid)
+            return "tests/browser" if file.startswith("tests/browser/") and not file.endswith(PAGES) else file
+
+    return ByFile(config, log) if config.getvalue("dist") == "loadfile" else None
 
 
 @functools.cache

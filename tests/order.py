@@ -80,3 +80,6 @@ FIRST = (
     "data",
     "papers",
 )
+# Tests of the browser that need no JupyterLab. The others are one worker's: JupyterLab's server, page and the process
+# that forks its kernels take 20 seconds of processor to begin.
+PAGES = ("browser/test_gallery.py", "browser/test_pages.py")

@@ -15,7 +15,7 @@ from lab.nonlinearity.part import Function
 from lab.own.search import Replaced, search_data
 from lab.places import SHIPPED
 from lab.request import alike, check_keywords, planned, recipe_of, searched
-from lab.run import MOST_SEED, Run, Runs, complete
+from lab.run import MOST_SEED, Run, Runs, complete, warn_of_revisions
 from lab.scale import BEST, largest_first
 from lab.search_results import EpisodeResult, SearchResult
 from lab.spec import EpisodeSpec, OwnTask, object_of
@@ -146,7 +146,8 @@ def train(
         "perpgrad", for tables only.
     seeds: how many runs, 6 unless it is said. scale, device: as for `search`.
     like: a run, in the place of a task: the same data, model and settings, with phi in the place of its function, and
-        what else is given; the same seed, unless seeds is.
+        what else is given; the same seed, unless seeds is. A `lab.LabWarning` says where it was trained by another
+        revision of the lab's arithmetic.
     trajectory: for tables, remember the weights every so many steps, as `run.trajectory`.
     keep: keep so many checkpoints of each run, 2 to 1000, after steps on a logarithmic scale from 0 to the last (fewer
         where steps are few): `run.checkpoints` are the steps, `run.model(step)` the models, `run.trajectory` all
@@ -180,7 +181,10 @@ def train(
     store, recipe = as_store(store), recipe_of(specs[0].recipe, steps, rate, batch, optimizer, trajectory)
     specs = [dataclasses.replace(spec, recipe=recipe) for spec in specs]
     complete(specs, store, device, progress, keep=keep)
-    return Runs([Run(spec, store) for spec in specs])
+    runs = [Run(spec, store) for spec in specs]
+    if like is not None:  # which may have come with the lab
+        warn_of_revisions([like, *runs])
+    return Runs(runs)
 
 
 def fit(model: nn.Module, like: Run, seed: int = 0) -> pd.DataFrame:

@@ -1,6 +1,5 @@
 """What is here: versions, device, kernels in use, browser, zoo, data, store."""
 
-import os
 import platform
 from collections.abc import Callable
 from contextlib import suppress
@@ -8,6 +7,7 @@ from pathlib import Path
 
 import torch
 
+from lab.catalogue.export import browser
 from lab.data import cache, datasets
 from lab.devices import choose_device, device_name
 from lab.errors import LabError
@@ -48,16 +48,6 @@ def examine() -> dict[str, str]:
     findings["zoo"] = _or_error(_zoo)
     findings["data"] = _or_error(_data)
     return findings | _store()
-
-
-def browser() -> str | None:
-    """Path of the Chrome or Chromium that draws PNG and SVG, or None."""
-    try:
-        from choreographer.browsers.chromium import Chromium
-    except ImportError:
-        return None
-    path = Chromium.find_browser(skip_local=False)
-    return path if path and os.access(path, os.X_OK) else None  # BROWSER_PATH may name anything
 
 
 def _lab() -> str:

@@ -8,21 +8,23 @@ from typing import Any
 
 LINES = 60.0  # seconds between lines of progress, where stderr is a file
 LONG = 15.0  # seconds: what takes longer says so as soon as that can be known
-MEASURED = 2.0  # seconds of training that a pace is measured over
+MEASURED = 2.0  # seconds of training that a pace is measured over, at least
+AGREE, PATIENCE = 1.25, 5  # two paces one after the other differ by this factor at most; else so many are waited for
 
 
 class Progress:
     """Counts training steps, for `lab.engine`; a context.
 
-    announce: whether a training of more than 15 seconds is announced with the time that it will take here, by its pace
-    in the first two.
+    announce: whether a training of more than 15 seconds is announced with the time that it will take here. Its pace is
+    that of four seconds or more in which it was even: processes start one after the other, and a machine may be busy.
     """
 
     def __init__(self, announce: bool = True):
         self._announce = announce
         self._bar: Any = None
         self._said = time.monotonic()
-        self._first: tuple[float, int] | None = None  # when steps were first counted, and how many
+        self._marks: list[tuple[float, int]] = []  # when steps were counted, and how many: where two paces begin
+        self._start, self._is_even = 0.0, False
 
     def __enter__(self) -> Progress:
         from tqdm.auto import tqdm
@@ -38,7 +40,7 @@ class Progress:
     def __call__(self, done: int, total: int, what: str) -> None:
         """So many of the steps are done; what: of what, in words."""
         left = self.left(done, total)
-        if self._announce and left is not None:
+        if self._announce and left is not None and self._is_even:
             self._announce = False
             if left > LONG:
                 self._say(f"{what}: {total:,} steps, about {lasting(left)} here")
@@ -52,14 +54,22 @@ class Progress:
             self._bar.refresh()
 
     def left(self, done: int, total: int) -> float | None:
-        """Seconds until all is done, by the pace so far; None as long as nobody knows."""
-        now = time.monotonic()
-        if self._first is None or done < self._first[1]:
-            self._first = now, done
-        start, before = self._first
-        if now - start < MEASURED or done <= before:
+        """Seconds until all is done, by the pace over the last half of the time or more; None as long as nobody
+        knows."""
+        now, marks = time.monotonic(), self._marks
+        if not marks or done < marks[-1][1]:
+            marks[:] = [(now, done)]
+            self._start = now
+        (first, before), (last, since) = marks[0], marks[-1]
+        if now - first < MEASURED or done <= before:
             return None
-        return (total - done) * (now - start) / (done - before)
+        seconds = (now - first) / (done - before)
+        if now - last >= max(MEASURED, last - first) and done > since:
+            paces = [(last - first) / (since - before), (now - last) / (done - since)] if since > before else []
+            is_late = now - self._start >= PATIENCE * MEASURED
+            self._is_even |= is_late or bool(paces) and max(paces) <= AGREE * min(paces)
+            marks[:] = [(last, since), (now, done)]
+        return (total - done) * seconds
 
     def _say(self, line: str) -> None:
         if self._bar.disable:

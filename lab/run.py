@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+import warnings
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
@@ -17,12 +18,13 @@ from torch import Tensor, nn
 
 from lab import engine
 from lab.devices import choose_device
-from lab.errors import ArgumentError, LabError, check_number, check_type, check_whole, shown
+from lab.errors import ArgumentError, LabError, LabWarning, check_number, check_type, check_whole, shown
 from lab.jobs.course import tensors_of
 from lab.progress import Progress
 from lab.spec import RunSpec, is_search, key, to_json
 from lab.store import Spec, Store, as_store
 from lab.training.fleet import restored
+from lab.versions import MixedRevisionsError, check_one_revision
 
 if TYPE_CHECKING:
     from distributed import Client
@@ -319,6 +321,14 @@ def first_step(steps: np.ndarray, values: np.ndarray, level: float) -> float:
         return float(steps[0])
     (x0, x1), (y0, y1) = steps[at - 1 : at + 1], values[at - 1 : at + 1]
     return float(x0 + (x1 - x0) * (level - y0) / (y1 - y0))
+
+
+def warn_of_revisions(runs: Iterable[Run]) -> None:
+    """A LabWarning where runs that are looked at together are of several revisions of the lab's arithmetic."""
+    try:
+        check_one_revision([(run.spec, run.store.notes(run.spec)) for run in runs if run.store.has(run.spec)])
+    except MixedRevisionsError as error:
+        warnings.warn(str(error).replace("would be", "are"), LabWarning, stacklevel=3)
 
 
 def complete(

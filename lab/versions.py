@@ -4,9 +4,13 @@ import functools
 import hashlib
 import platform
 import subprocess
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
+from typing import Any
 
+from lab.errors import LabError
 from lab.places import CHECKOUT, VERSION
 
 PACKAGES = ("torch", "numpy", "pandas", "plotly")
@@ -21,6 +25,11 @@ PACKAGES = ("torch", "numpy", "pandas", "plotly")
 # also where torch takes them after all: without a compiler, on a GPU, for functions, losses, optimizers and lengths of
 # inputs that C lacks. Both ways compute the same and round differently.
 ARITHMETIC = 2
+UNNOTED = "2"  # the revision of results from before it was noted
+
+
+class MixedRevisionsError(LabError):
+    """Results of two revisions of the lab's arithmetic (`ARITHMETIC`) are asked for together."""
 
 
 def arithmetic(spec: object) -> str:
@@ -33,6 +42,24 @@ def arithmetic(spec: object) -> str:
     ('2', '4')
     """
     return str(getattr(spec, "arithmetic", ARITHMETIC))
+
+
+def check_one_revision(results: Iterable[tuple[Any, Mapping[str, Any] | None]]) -> None:
+    """Raise MixedRevisionsError where some of these are of another revision of the lab's arithmetic than the others:
+    their numbers are not to be compared. Kinds of models that have a revision of their own are counted apart.
+
+    results: specs, each with the notes of its result; None where it is still to be trained, by today's.
+    """
+    counts: defaultdict[str, Counter[str]] = defaultdict(Counter)
+    for spec, notes in results:
+        today = arithmetic(spec)
+        counts[today][today if notes is None else notes.get("arithmetic", UNNOTED)] += 1
+    for count in (each for each in counts.values() if len(each) > 1):
+        parts = ", ".join(f"{number} of revision {revision}" for revision, number in sorted(count.items()))
+        raise MixedRevisionsError(
+            f"these runs would be of several revisions of the lab's arithmetic ({parts}), whose numbers are not to "
+            "be compared; train all of them again (lab figure NAME --force), or name another store with LAB_STORE"
+        )
 
 
 def versions() -> dict[str, str]:

@@ -10,7 +10,7 @@ from torch import nn
 import lab
 from lab.catalogue.registry import entry
 from lab.spec import replace
-from lab.store import Store
+from lab.store import MixedRevisionsError, Store
 
 QUIET = {"scale": "smoke", "progress": False}
 
@@ -40,6 +40,30 @@ def test_the_table_of_an_entry_is_that_of_its_figure(capsys):
     of = lab.entry("transformers/rates", "best")
     pd.testing.assert_frame_equal(of.table, lab.figure("transformers/rates", "best", progress=False).table)
     assert capsys.readouterr().err == "", "which tasks it lacks is the figure's to say"
+
+
+def test_runs_that_came_with_the_lab_are_not_mixed_with_those_of_another_revision(
+    store_folder, tmp_path, monkeypatch, capsys
+):
+    """Alone they are read, whatever their revision; beside runs of today's they are trained again, which is said."""
+    planned, by = lab.entry("simplicity/fig30", "smoke"), {"by": "prefactor", "progress": False}
+    (spec,) = (run.spec for run in planned.runs(prefactor=1.0, trained=False, **by).values())
+    history = {"steps": np.array([2]), "accuracy_test": np.array([0.25])}
+    Store(tmp_path / "shipped").save(spec, history, {}, {"arithmetic": "1"})
+    monkeypatch.setattr("lab.catalogue.build.SHIPPED", tmp_path / "shipped")
+    (alone,) = planned.runs(prefactor=1.0, **by).values()
+    assert alone.notes["arithmetic"] == "1" and not list(Store().results())
+    with pytest.warns(lab.LabWarning, match=r"these runs are of several revisions .*1 of revision 1, 1 of revision 3"):
+        (other,) = lab.train(like=alone, phi="gelu", progress=False)
+    with pytest.warns(lab.LabWarning, match="of several revisions"):
+        lab.plot({"ReLU": alone, "GELU": other})
+    capsys.readouterr()
+    runs = planned.runs(prefactor=(0.1, 1.0), **by)
+    assert "1 of these 2 runs came with the lab, of another revision" in capsys.readouterr().err
+    assert {run.notes["arithmetic"] for run in runs.values()} == {"3"} and Store().has(spec)
+    Store().save(planned.runs(prefactor=8.0, trained=False, **by)["8.0"].spec, history, {}, {"arithmetic": "1"})
+    with pytest.raises(MixedRevisionsError):
+        planned.runs(**by)
 
 
 @pytest.mark.parametrize(

@@ -73,12 +73,25 @@ def lines(clock, capsys, seconds, before=0, **given):
 @pytest.mark.parametrize("before", [0, 600])
 def test_a_long_training_says_first_how_long_it_takes(clock, capsys, seconds, words, before):
     (at, first), *others = lines(clock, capsys, seconds, before)
-    assert at <= max(3, 2.5 * seconds / 400) and first == f"memorize: 6 runs: 1,000 steps, about {words} here"
+    assert at <= max(6, 2.5 * seconds / 400) and first == f"memorize: 6 runs: 1,000 steps, about {words} here"
     assert len(others) == seconds // 60 or seconds > 10_000
     for _, line in others:
         assert re.fullmatch(r"memorize: 6 runs: [\d,]+ of 1,000 steps(, about .+ left)?", line)
     if seconds == 240:
         assert others[0][1].endswith("about 3 minutes left")
+
+
+@pytest.mark.parametrize("slow", [1, 2, 3])
+def test_a_machine_that_is_busy_at_first_is_waited_for(clock, capsys, slow):
+    """A tenth of the pace for some seconds, or while one process of several has started; then 4 minutes."""
+    start, said, done = clock.now, "", 0.0
+    with Progress() as report:
+        while not said:
+            clock.now += 0.25
+            done += 0.25 * 1000 / 240 / (10 if clock.now - start < slow else 1)
+            report(int(done), 1000, "memorize: 6 runs")
+            said = capsys.readouterr().err
+    assert clock.now - start <= 15 and float(re.search(r"about (\d+) minutes here", said)[1]) <= 6
 
 
 @pytest.mark.parametrize(("seconds", "given"), [(10, {}), (55, {"announce": False})])

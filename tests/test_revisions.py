@@ -75,6 +75,21 @@ def test_the_digest_of_rounding_follows_arithmetic_alone(monkeypatch):
     assert job.numerics.__wrapped__() != before
 
 
+def test_the_digest_of_rounding_tells_how_steps_in_c_are_compiled(tmp_path, monkeypatch):
+    """Other flags, another digest; the same flags in another place, the same; and no kernel is built for it."""
+    before = job.numerics.__wrapped__()
+    for folder, flags in (("again", native.FLAGS), ("other", (*native.FLAGS, "-fno-tree-vectorize"))):
+        native._loaded.cache_clear()
+        try:
+            with monkeypatch.context() as patch:
+                patch.setenv("XDG_CACHE_HOME", str(tmp_path / folder))
+                patch.setattr(native, "FLAGS", flags)
+                assert (job.numerics.__wrapped__() == before) == (folder == "again")
+                assert [path.name.partition("-")[0] for path in native.cache_folder().glob("*.so")] == ["spline"]
+        finally:
+            native._loaded.cache_clear()
+
+
 @pytest.mark.parametrize("there, asked, mixed", [(1, 2, True), (2, 2, True), (2, 1, False), (3, 3, False)])
 def test_runs_of_two_revisions_are_not_compared(tmp_path, there, asked, mixed):
     """Where all are of one revision they are read, whatever it is; a run that is missing would be of today's."""

@@ -30,12 +30,13 @@ from lab.errors import ArgumentError, check_whole, listed, shown
 from lab.papers.entry import Entry, Planned
 from lab.papers.tables import curves
 from lab.places import SHIPPED
+from lab.plots.caption import counted
 from lab.plots.style import method_title
 from lab.progress import lasting
 from lab.run import MOST_SEEDS, Run, complete
 from lab.scale import BEST
-from lab.spec import key, needs
-from lab.store import UNNOTED, Store, as_store
+from lab.spec import RunSpec, key, needs
+from lab.store import UNNOTED, MixedRevisionsError, Store, as_store
 from lab.versions import versions
 
 if TYPE_CHECKING:
@@ -258,11 +259,13 @@ class EntryRuns:
 
     def runs(self, by: str = "method", trained: bool = True, progress: bool = True, **labels: object) -> dict[str, Run]:
         """Runs by their label `by`. They are read from the store, or as they came with the lab (data/runs); what
-        neither has is trained, which is announced.
+        neither has is trained, which is announced. All are of one revision of the lab's arithmetic: where what came
+        with the lab is of an earlier one than what has to be trained, it is trained again, too, as a line says.
 
         trained: False for runs as they are planned, of which `lab.train(like=run, …)` makes others.
         labels: of those that are wanted, one value or several, as task="shakespeare char". Raises ArgumentError for a
-        label that no run has, and where two runs would have one name.
+        label that no run has, and where two runs would have one name; MixedRevisionsError where the store has runs of
+        another revision than those that are missing.
 
         >>> list(entry("hypernetwork/fig6").runs(method=("linear", "hyla")))
         ['linear attention', 'HYLA']
@@ -278,6 +281,7 @@ class EntryRuns:
             planned = [one for one in planned if str(one[0].get(label)) in wanted]
         self._check("by", by)
         named = _by_name(planned, by)
+        store = _of_one_revision([spec for _, spec in named.values()], store) if trained else store
         specs = [spec for _, spec in named.values() if store.home(spec) is store] if trained else []
         missing, said = sum(not store.has(spec) for spec in specs), False
         if missing and progress:
@@ -312,6 +316,22 @@ def entry(name: str, scale: str = "laptop", seeds: int = 1) -> EntryRuns:
     if not planned:
         raise ArgumentError(f"nothing is trained for {name}; lab.figure({name!r}) makes it")
     return EntryRuns(name, scale, seeds, of, planned)
+
+
+def _of_one_revision(specs: Sequence[RunSpec], store: Store) -> Store:
+    """The store, or, where these runs would be of two revisions, the same without what came with the lab."""
+    try:
+        store.check_one_revision(specs)
+        return store
+    except MixedRevisionsError:
+        alone = as_store(None)
+        lent = sum(store.has(spec) and not alone.has(spec) for spec in dict.fromkeys(specs))
+        if not lent:
+            raise
+    alone.check_one_revision(specs)
+    again = f"{lent} of these {counted(len(specs), 'run')} came with the lab, of another revision of its arithmetic"
+    print(f"{again}: trained again, so that all can be compared", file=sys.stderr)
+    return alone
 
 
 def _by_name(planned: Sequence[Planned], by: str) -> dict[str, Planned]:

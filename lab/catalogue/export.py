@@ -11,6 +11,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Sequence
+from importlib.util import find_spec
 from pathlib import Path
 
 SECONDS = 120.0  # for Chrome to start and draw; 4 s are usual
@@ -20,10 +21,26 @@ ADVICE = (
     "for figure.png and figure.svg install the `export` extra (pip install kaleido) and Chrome or Chromium"
     " (apt install chromium, or plotly_get_chrome), then run this again"
 )
+AGAIN = "Chrome is installed; the machine may be busy or short of memory, so run this again when it is less so"
 
 
 class NoImages(Exception):
     """No image could be made; the text says why in one line."""
+
+    @property
+    def advice(self) -> str:
+        """What to do: something is to be installed, or it is to be tried again."""
+        return AGAIN if find_spec("kaleido") and browser() else ADVICE
+
+
+def browser() -> str | None:
+    """Path of the Chrome or Chromium that draws PNG, SVG and PDF, or None."""
+    try:
+        from choreographer.browsers.chromium import Chromium
+    except ImportError:
+        return None
+    path = Chromium.find_browser(skip_local=False)
+    return path if path and os.access(path, os.X_OK) else None  # BROWSER_PATH may name anything
 
 
 def images(
@@ -46,13 +63,8 @@ def images(
 
 def pdf(svg: str, width: float, height: float, title: str, seconds: float = SECONDS) -> bytes:
     """An SVG of so many inches as a PDF of one page, its fonts in it. Raises NoImages."""
-    try:
-        from choreographer.browsers.chromium import Chromium
-    except ImportError as error:
-        raise NoImages("the package kaleido is not installed") from error
-    chrome = Chromium.find_browser(skip_local=False)
-    if chrome is None:
-        raise NoImages("no Chrome was found")
+    if (chrome := browser()) is None:
+        raise NoImages("no Chrome was found" if find_spec("kaleido") else "the package kaleido is not installed")
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as name:
         page, target = Path(name, "page.html"), Path(name, "figure.pdf")
         page.write_text(PAGE.format(html.escape(title), width, height, svg), encoding="utf-8")

@@ -131,7 +131,7 @@ class Figure:
             path.parent.mkdir(parents=True, exist_ok=True)
             put(path, content)
         except export.NoImages as problem:
-            raise LabError(f"no picture ({problem}); {export.ADVICE}") from None
+            raise LabError(f"no picture ({problem}); {problem.advice}") from None
         except OSError as error:
             raise LabError(f"cannot write {path}: {error.strerror or error}; name another file") from error
         return path
@@ -153,7 +153,7 @@ class Figure:
         try:
             made = export.images(drawn.to_json())
         except export.NoImages as problem:
-            return [f"no images ({problem}): {export.ADVICE}"]
+            return [f"no images ({problem}): {problem.advice}"]
         for kind, content in made.items():
             (folder / f"figure.{kind}").write_bytes(results.with_note(content, results.note(facts)))
         return [folder / f"figure.{kind}" for kind in made]

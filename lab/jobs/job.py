@@ -17,7 +17,7 @@ from torch import Tensor
 from lab.devices import device_name
 from lab.errors import ArgumentError
 from lab.jobs.course import Course
-from lab.nonlinearity import op
+from lab.nonlinearity import native, op
 from lab.spec import needs
 from lab.store import Spec, Store
 from lab.versions import ARITHMETIC, arithmetic, trained_with
@@ -224,7 +224,8 @@ def _continued(before: Mapping[str, Any], here: Mapping[str, str]) -> dict[str, 
 @functools.cache
 def numerics(device: str = "cpu") -> str:
     """Digest of how numbers are rounded here: of the bits of some products of matrices, sums, functions, splines and
-    their gradients, in float32 with one thread, and of the revision of the lab's arithmetic. 12 hexadecimal digits.
+    their gradients, in float32 with one thread, of the revision of the lab's arithmetic, and of how its kernels in C,
+    which take steps, too, are compiled. 12 hexadecimal digits.
 
     Training can be chaotic: runs of one spec are sure to agree to their last step only where this agrees.
 
@@ -234,6 +235,8 @@ def numerics(device: str = "cpu") -> str:
     angles = torch.linspace(-300, 300, 96 * 96, dtype=torch.float64)
     values = angles.sin().float().reshape(96, 96).to(device)
     threads, digest = torch.get_num_threads(), hashlib.sha256(str(ARITHMETIC).encode())
+    if op.kernel_name(device) == "native":
+        digest.update(native.build().encode())
     torch.set_num_threads(1)
     try:
         for rows in (1, 7, 33, 96):

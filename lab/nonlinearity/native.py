@@ -168,6 +168,13 @@ def why_not() -> str | None:
     return _loaded()[1] or None
 
 
+def build() -> str:
+    """How all kernels are built here, told by the spline's, which need not be built for it: flags, and the digest of
+    its library, in which compiler and processor have left their traces. Empty where there is none."""
+    kernel = library()
+    return "" if kernel is None else " ".join([*FLAGS, Path(kernel._name).stem.rpartition("-")[2]])
+
+
 class Cut:
     """How an input is cut: `runs` runs of `count` numbers, each into `slices` slices of `slice` numbers.
 

@@ -16,6 +16,7 @@ Whatever else lies in these folders is foreign: it is reported, and never change
 """
 
 from lab.store.results import DamagedError
-from lab.store.store import UNNOTED, MixedRevisionsError, Spec, Store, as_store
+from lab.store.store import Spec, Store, as_store
+from lab.versions import UNNOTED, MixedRevisionsError
 
 __all__ = ["UNNOTED", "DamagedError", "MixedRevisionsError", "Spec", "Store", "as_store"]

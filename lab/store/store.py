@@ -13,7 +13,6 @@ import json
 import os
 import secrets
 import sys
-from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
@@ -29,14 +28,9 @@ from lab.spec import from_json, is_search, key, needs
 from lab.store import checkpoints, contents, leases, objects, results
 from lab.store.checkpoints import Spec
 from lab.store.results import DamagedError
-from lab.versions import arithmetic
+from lab.versions import check_one_revision
 
-UNNOTED = "2"  # the revision of results from before it was noted
 ADVICE = "run `lab store clean` to remove it; it is then trained again when it is needed"
-
-
-class MixedRevisionsError(LabError):
-    """Results of two revisions of the lab's arithmetic (`lab.versions.ARITHMETIC`) are asked for together."""
 
 
 class Store:
@@ -88,16 +82,8 @@ class Store:
         """Raise MixedRevisionsError where, once all of these are here, some would have been trained by another revision
         of the lab's arithmetic than the others: their numbers are not to be compared. Kinds of models that have a
         revision of their own are counted apart."""
-        counts: defaultdict[str, Counter[str]] = defaultdict(Counter)
-        for spec in dict.fromkeys(specs):
-            today = arithmetic(spec)
-            counts[today][self.notes(spec).get("arithmetic", UNNOTED) if self.has(spec) else today] += 1
-        for count in (each for each in counts.values() if len(each) > 1):
-            parts = ", ".join(f"{number} of revision {revision}" for revision, number in sorted(count.items()))
-            raise MixedRevisionsError(
-                f"these runs would be of several revisions of the lab's arithmetic ({parts}), whose numbers are not to "
-                "be compared; train all of them again (lab figure NAME --force), or name another store with LAB_STORE"
-            )
+        each = dict.fromkeys(specs)
+        check_one_revision((spec, self.notes(spec) if self.has(spec) else None) for spec in each)
 
     def other_contents(self) -> list[str]:
         """One line for each result that the second folder has, too, with other numbers."""

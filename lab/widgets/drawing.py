@@ -36,7 +36,7 @@ from lab.probes.landscape import Landscape
 from lab.probes.language import MinimalPairs, TokenLosses
 from lab.probes.profile import Portrait, Profile, Received, profile
 from lab.probes.spectrum import Spectrum
-from lab.run import Run, Runs
+from lab.run import Run, Runs, warn_of_revisions
 from lab.search_results import LearnedFunctions
 
 HEIGHT = 470  # px
@@ -99,6 +99,7 @@ def _runs_by_name(result: dict) -> go.Figure:
     tasks = {run.spec.task_name for several in runs.values() for run in several}
     if len(tasks) > 1:
         raise ArgumentError(f"the runs are of several tasks ({', '.join(sorted(tasks))}); give those of one")
+    warn_of_revisions(run for several in runs.values() for run in several)
     return learning_curves.compared(pd.DataFrame(rows), metric, split)
 
 

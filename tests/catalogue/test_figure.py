@@ -251,8 +251,9 @@ def test_a_chrome_that_hangs_is_ended_in_time(monkeypatch, tmp_path):
     monkeypatch.setenv("BROWSER_PATH", str(sleeper))
     plot = lengths_and_widths.fig3(tables.lengths(seeds=1)).update_layout(width=600).to_json()
     for seconds in (4, 15, 60):  # until it was started, which takes longer on a busy machine
-        with pytest.raises(export.NoImages, match=f"did not finish in {seconds} s"):
+        with pytest.raises(export.NoImages, match=f"did not finish in {seconds} s") as failed:
             export.images(plot, seconds=seconds)
+        assert "busy" in failed.value.advice and "install chromium" not in failed.value.advice
         if (tmp_path / "pid").exists():
             break
     process = Path("/proc", (tmp_path / "pid").read_text().strip(), "stat")

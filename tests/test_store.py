@@ -330,6 +330,23 @@ def test_cleaning_costs_no_training_under_way(store):
     assert store.clean() == [f"checkpoints/{store._checkpoint(FLEET).name}"]
 
 
+def test_cleaning_takes_no_state_that_is_written_again_meanwhile(store, monkeypatch):
+    """A damaged one does not say whose it is: its training may put a whole one in its place at any moment."""
+    path, real, looks = store._checkpoint(FLEET), Store._is_needless, []
+    store.keep_checkpoint(FLEET, WEIGHTS)
+    flip(path)
+
+    def looked(self, state):
+        looks.append(real(self, state))
+        if len(looks) == 2:  # the last one, just before it goes
+            store.keep_checkpoint(FLEET, WEIGHTS)
+        return looks[-1]
+
+    monkeypatch.setattr(Store, "_is_needless", looked)
+    assert store.clean() == [] and store.checkpoint(FLEET) is not None
+    assert [entry.name for entry in path.parent.iterdir()] == [path.name]
+
+
 def course_of(number=20, size=3):
     return {"keep": torch.tensor(number), "steps": torch.arange(size), "of a": torch.zeros(size, 2)}
 

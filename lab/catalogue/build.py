@@ -325,11 +325,11 @@ def _of_one_revision(specs: Sequence[RunSpec], store: Store) -> Store:
         return store
     except MixedRevisionsError:
         alone = as_store(None)
-        lent = sum(store.has(spec) and not alone.has(spec) for spec in dict.fromkeys(specs))
-        if not lent:
+        shipped = sum(store.has(spec) and not alone.has(spec) for spec in dict.fromkeys(specs))
+        if not shipped:
             raise
     alone.check_one_revision(specs)
-    again = f"{lent} of these {counted(len(specs), 'run')} came with the lab, of another revision of its arithmetic"
+    again = f"{shipped} of these {counted(len(specs), 'run')} came with the lab, of another revision of its arithmetic"
     print(f"{again}: trained again, so that all can be compared", file=sys.stderr)
     return alone
 

@@ -170,8 +170,7 @@ class Entry:
     place: tuple[str, str, int, str] | None = None
 
     def __post_init__(self):
-        if self.place is None and _NUMBERED.fullmatch(self.name) is None:
-            raise ValueError(f"{self.name} has no number to stand in order by; give place=('fig', '', 1, '') or so")
+        _ = self.order  # refuses an entry that has none
 
     def for_tasks(self, tasks: Sequence[str]) -> Entry:
         """The same figure of some of its tasks.
@@ -235,7 +234,8 @@ class Entry:
 
     @property
     def order(self) -> tuple[str, str, int, str]:
-        """Sorts the entries of a paper: figures before tables, those of the appendix last.
+        """Sorts the entries of a paper: figures before tables, those of the appendix last. ValueError where neither
+        place nor name says it.
 
         >>> from lab.catalogue.registry import entries
         >>> [entry.order for entry in entries("hypernetwork").values()][::10]
@@ -243,7 +243,7 @@ class Entry:
         """
         if self.place is not None:
             return self.place
-        parts = _NUMBERED.fullmatch(self.name)
-        assert parts is not None, f"{self.name} has neither a place nor a number"  # __post_init__ refuses it
+        if (parts := _NUMBERED.fullmatch(self.name)) is None:
+            raise ValueError(f"{self.name} has no number to stand in order by; give place=('fig', '', 1, '') or so")
         kind, appendix, number, part = parts.groups()
         return kind, appendix, int(number), part

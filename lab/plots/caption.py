@@ -22,7 +22,7 @@ LINE = 1.4 * SIZE  # px from one line to the next
 GLYPH = 0.53 * SIZE  # px of an average character, with room for wide fonts: Liberation Sans has 0.44 of its size
 EDGE = 12  # px left, right and below
 _UNBREAKABLE = re.compile(r"\[[^\[\] ]{1,12}, [^\[\] ]{1,12}\]|\d %")
-KEY, ROW = 48, 19  # px of a legend's mark and gaps, and of a row of it
+KEY, ROW, TICK = 48, 19, 6  # px of a legend's mark and gaps, of a row of it, and of a tick
 
 
 def wrap(text: str, width: int) -> list[str]:
@@ -79,9 +79,17 @@ def _close_up(figure: go.Figure, width: int) -> None:
         and note.y > 1 - 1e-6
     ]
     needed = max(((note.yshift or 0) + LINE * (1 + note.text.count("<br>")) for note in heads), default=-6)
+    needed = max([needed, *(_labels(figure, axis) for axis in figure.select_xaxes({"side": "top"}))])
     spare = margin.t - (8 + ROW * legend_rows(figure, width) + 10 + needed)
     if spare > 0:
         figure.update_layout(height=height - spare, margin={"t": margin.t - spare})
+
+
+def _labels(figure: go.Figure, axis: Any) -> float:
+    """px above a panel of the labels of an axis that stands there, and of its name."""
+    words = axis.ticktext or [word for trace in figure.data if trace.type == "heatmap" for word in trace.x or ()]
+    lines = 1 + max((str(word).count("<br>") for word in words), default=0)
+    return LINE * (lines + (1.2 if axis.title.text else 0)) + (0 if axis.ticks == "" else TICK)
 
 
 def legend_rows(figure: go.Figure, width: int) -> int:

@@ -3,6 +3,7 @@
 import hashlib
 import json
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, cast
 
@@ -10,7 +11,7 @@ from safetensors.torch import load as load_tensors
 from safetensors.torch import save as save_tensors
 from torch import Tensor
 
-from lab.files import read
+from lab.files import read, sync, temporary
 from lab.spec import FineTuning, RunSpec, Search, from_json, key, to_json
 from lab.store import objects
 
@@ -35,6 +36,26 @@ def load(path: Path) -> dict[str, Tensor] | None:
     """A state, or None where it is missing or damaged."""
     data = whole(path)
     return None if data is None else load_tensors(data)
+
+
+def remove(path: Any, damaged: bool = False) -> bool:
+    """Remove a state: whether it went. damaged: unless it is whole by now, because its training has written it again,
+    and then it stays. In a bucket it goes in any case: an object has no second name under which it could be looked at.
+    """
+    if not damaged or objects.in_bucket(path):
+        objects.remove(path)
+        return True
+    goes = False
+    with temporary(path.parent) as place, suppress(FileNotFoundError):  # another process was faster
+        gone = place / path.name
+        path.rename(gone)  # at once: what is written from here on is another file
+        try:
+            goes = whole(gone) is None
+        finally:
+            if not goes and not path.exists():  # it is whole, or cannot be read now
+                gone.rename(path)
+            sync(path.parent)
+    return goes
 
 
 def members(path: Path) -> tuple[Spec, ...] | None:

@@ -72,7 +72,7 @@ def problem(store: Path) -> str | None:
 
 
 def remove(path: Path) -> None:
-    """Remove a damaged result, a state, a lease or a temporary folder."""
+    """Remove a damaged result, a lease or a temporary folder."""
     if path.parent.name in RESULTS and not is_temporary(path):
         results.remove(path, damaged=True)
     elif is_temporary(path):

@@ -386,9 +386,11 @@ class Store:
         """Remove a state that nothing needs, and that no process trains: whether it was so."""
         if not self._is_needless(state):
             return False
-        with self.lease(checkpoints.members(state) or ()) as free:
+        members = checkpoints.members(state)  # None of a damaged one: nobody knows who trains what it is of
+        with self.lease(members or ()) as free:
             if needless := free and self._is_needless(state):
-                self._remove([state])
+                with self._writing():
+                    needless = checkpoints.remove(state, damaged=members is None)
         return needless
 
     def _is_needless(self, state: Path) -> bool:

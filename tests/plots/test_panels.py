@@ -9,7 +9,7 @@ import plotly.graph_objects as go
 import pytest
 
 from lab.places import RESULTS
-from lab.plots.caption import captioned, legend_rows
+from lab.plots.caption import LINE, captioned, legend_rows
 from lab.plots.panels import grid, log_axis
 from lab.plots.style import DIVERGING, SEQUENTIAL, cell_ink, shade_of
 
@@ -36,6 +36,17 @@ def test_a_legend_of_few_entries_leaves_no_empty_rows():
     assert captioned(few, "text", 800).layout.margin.t < few.layout.margin.t
     assert captioned(many, "text", 600).layout.margin.t <= many.layout.margin.t
     assert legend_rows(go.Figure(), 800) == 0
+
+
+@pytest.mark.parametrize(
+    ("heads", "name", "lines"), [(["one", "two"], "", 1), (["one<br>line", "two"], "", 2), (["one"], "a name", 2)]
+)
+def test_labels_above_a_panel_keep_their_room(heads, name, lines):
+    """What is wider than that is closed up."""
+    for top in (20, 40, 140):
+        figure = grid([""], 1, 100, top=top).update_xaxes(side="top", tickvals=[0, 1], ticktext=heads, title_text=name)
+        room = captioned(figure.add_scatter(x=[0, 1], y=[0, 1], showlegend=False), "text", 800).layout.margin.t
+        assert min(top, LINE * lines + 10) <= room <= min(top, LINE * lines + 40)
 
 
 def light(colour):

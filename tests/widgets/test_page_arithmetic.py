@@ -216,6 +216,8 @@ def test_a_table_of_ones_own_is_read_or_the_row_and_the_column_are_named():
     good = ["\ufeff" + rows(word), "length,width,kind\r\n" + rows(word).replace("\n", "\r\n"), rows(wave, between=";")]
     good += [rows(lambda i: (i, -i, '"a, ""b"""' if i % 2 else "c")), rows(lambda i: (i, i % 3, i % 4), between="\t")]
     good += [rows(lambda i: (i, i % 7, "ab"[i >= 5000]), 9000)]  # sorted by its label, and more than are taken
+    marked = lambda i: (f'"{i},5"', f'"{i + 1},125"', '"a,b,c,d"' if i % 2 else "e")  # noqa: E731
+    good += [rows(marked, between=between) for between in ",\t"]
     wrong = {
         "": "empty",
         "a,b\n1,2": "Row 1 has 2 columns",
@@ -225,18 +227,20 @@ def test_a_table_of_ones_own_is_read_or_the_row_and_the_column_are_named():
         rows(lambda i: (i, i, "a")): 'Column 3: every row has the label "a"',
         rows(lambda i: (i, i, f"w{i}")): "Column 3 has 12 classes",
         rows(word, 3): "The file has 3 rows",
+        rows(lambda i: (i, f'"{i + 1},125"', "ab"[i % 2])): '"1,125" may be a whole number or a fraction',
         "PK\x03\x04\x00": "Row 1 has 1 column;",
         rows(lambda i: (i, i, "a") if i < 8000 else (i, "nan", "b"), 9000): 'Row 8001, column 2: "nan" is no number',
     }
     read, refused = (answers := node(TABLES, [*good, *wrong]))[: len(good)], answers[len(good) :]
     for said, expected in zip(refused, wrong.values(), strict=True):
         assert said.startswith(expected) or expected in said
-    plain, named, numbers, quoted, whole, long = read
+    plain, named, numbers, quoted, whole, long, *decimal = read
+    assert all(one["points"] == [[i + 0.5, i + 1.125] for i in range(12)] for one in decimal)
     assert plain["names"] == ["x", "y", "label"] and named["names"] == ["length", "width", "kind"]
     assert plain["points"] == named["points"] == [[i, i * i] for i in range(12)] and plain["counts"] == [9, 3]
     assert numbers["isNumeric"] and numbers["points"][1] == [1.5, 1] and numbers["numbers"][1] == 0.143
     assert quoted["labels"][:2] == ["c", 'a, "b"'] and not quoted["isNumeric"] and quoted["numbers"] is None
-    assert whole["isChoice"] and not whole["isNumeric"] and [one["outputs"] for one in read] == [2, 2, 1, 2, 4, 2]
+    assert whole["isChoice"] and not whole["isNumeric"] and [one["outputs"] for one in read] == [2, 2, 1, 2, 4, 2, 2, 2]
     assert long["left"] == 7000 and 0.4 < long["labels"].count("b") / 2000 < 0.5
     for one in read:
         points = np.concatenate(one["race"]).reshape(-1, 2)

@@ -237,7 +237,7 @@ def _notes(scale: str) -> list[str]:
     return [
         *spare(scale),
         f"runs have {prolonged(scale).recipe.steps:,} steps, and some with ReLU never get there, where the paper's axes"
-        " end at 10,000 and 7,000: this hangs on the size of initial weights, a guess (simplicity/sizes)",
+        " end at 10,000 and 7,000: this depends on the size of initial weights, a guess (simplicity/sizes)",
     ]
 
 

@@ -190,7 +190,7 @@ def _at_each_level(table: pd.DataFrame) -> str:
     if not all(_gets_there(table).values()):
         return steps(table)
     others = [f"{name} {_times(table, level)}" for name, level in CONVERGED.items() if level > LEVEL]
-    return f"{steps(table)} How many times as fast hangs on the level: {', '.join(others)}."
+    return f"{steps(table)} How many times as fast depends on the level: {', '.join(others)}."
 
 
 def speeds(table: pd.DataFrame) -> str:

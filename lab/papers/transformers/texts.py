@@ -330,7 +330,7 @@ def _draw_gain(figure: go.Figure, losses: dict[str, pd.DataFrame], row: int) -> 
     figure.add_hline(y=0, line={"color": GREY, "width": 1.2}, row=row, col=2)
 
 
-END = 10.0  # percent at which the colours of Figure 9 end
+END, TOP = 10.0, 76  # percent at which the colours of Figure 9 end; px above its cells, of labels in two lines
 
 
 def fig9(table: pd.DataFrame) -> go.Figure:
@@ -354,8 +354,8 @@ def fig9(table: pd.DataFrame) -> go.Figure:
         figure.add_annotation(x=column, y=row, text=texts[row, column], showarrow=False, font=font)
     figure.update_layout(
         template=TEMPLATE,
-        height=96 + 46 * len(kinds) + 20,
-        margin={"l": 176, "r": 16, "t": 96, "b": 20},
+        height=TOP + 46 * len(kinds) + 20,
+        margin={"l": 176, "r": 16, "t": TOP, "b": 20},
         xaxis={"side": "top", "title": {"text": "trained on"}, "showgrid": False},
         yaxis={"autorange": "reversed", "title": {"text": "function learned for"}, "showgrid": False},
     )

@@ -20,6 +20,7 @@ from lab import engine
 from lab.devices import choose_device
 from lab.errors import ArgumentError, LabError, LabWarning, check_number, check_type, check_whole, shown
 from lab.jobs.course import tensors_of
+from lab.picture import Drawn
 from lab.progress import Progress
 from lab.spec import RunSpec, is_search, key, to_json
 from lab.store import Spec, Store, as_store
@@ -126,7 +127,7 @@ class Stored:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Run(Stored):
+class Run(Stored, Drawn):
     """One trained model: its scores during training, its weights, where it comes from. Read from the store when asked.
 
     >>> import lab
@@ -218,7 +219,7 @@ class Run(Stored):
         return steps, torch.cat([weights[name].reshape(len(steps), -1) for name in names], 1).numpy()
 
 
-class Runs(RunList[Run]):
+class Runs(RunList[Run], Drawn):
     """Runs of one task and shape, one for each seed, as `lab.train` returns them. runs[i] is a `Run`.
 
     >>> import lab

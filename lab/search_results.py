@@ -15,6 +15,7 @@ from torch import Tensor
 from lab.errors import ArgumentError, check_type, check_whole, described
 from lab.nonlinearity.spline import Spline
 from lab.nonlinearity.zoo import keep, place
+from lab.picture import Drawn
 from lab.run import Stored, beyond_knots
 from lab.spec import EpisodeSpec, ModuleSearch, SearchSpec, TwoLossSpec
 from lab.store import Store  # noqa: F401  in the annotations of the classes below, which the reference shows
@@ -24,7 +25,7 @@ WHEN = {"end": "at the end", "mean": "as a mean over training"}
 _searches: WeakKeyDictionary[Spline, SearchResult | EpisodeResult] = WeakKeyDictionary()
 
 
-class LearnedFunctions(Stored):
+class LearnedFunctions(Stored, Drawn):
     """What every kind of search gives back.
 
     spline: the learned function, frozen; of several the first. splines: all of them by the name of their part.

@@ -19,6 +19,7 @@ from torch import Tensor, nn
 from lab.errors import ArgumentError, check_choice, check_whole
 from lab.nonlinearity.op import is_seen_through
 from lab.nonlinearity.table import check_floating
+from lab.picture import Drawn
 
 BETWEEN = 16  # points a knot at which errors are measured
 NODES = 1 << 14  # at which the integrals of a Chebyshev series are taken; knots have hundreds
@@ -26,7 +27,7 @@ MIRRORS = ("x", "y", "both")
 TIE = 1e-12  # correlations closer than this differ by rounding alone
 
 
-class Polynomial(nn.Module):
+class Polynomial(nn.Module, Drawn):
     """A polynomial on [low, high], constant outside: its slope is 0 there; NaN in gives NaN out.
 
     coefficients: of degrees 0, 1, … in `basis`: "powers" of x / max(|low|, |high|), as in Listing 2, or "chebyshev"

@@ -26,6 +26,7 @@ from lab.nonlinearity.functions import check_elementwise
 from lab.nonlinearity.op import is_seen_through, spline, traced
 from lab.nonlinearity.shapes import Polynomial, chebyshev_series, few_kinks, least_squares, support, symmetrize
 from lab.nonlinearity.table import check_floating
+from lab.picture import Drawn
 
 KIND = "linear spline"  # as files of splines say it
 DTYPES = {str(t).removeprefix("torch."): t for t in (torch.float32, torch.float64, torch.bfloat16, torch.float16)}
@@ -34,7 +35,7 @@ FEWEST_POINTS = 33  # at which a function is tried
 MOST = 2**24  # knots: float32 tells no more of them apart
 
 
-class Spline(nn.Module):
+class Spline(nn.Module, Drawn):
     """A piecewise linear function φ: ℝ→ℝ with evenly spaced knots, constant outside (transformers paper, App. B).
 
     values: (knots,) for one function; or (runs, knots), one function for each run: then the leading axis of its inputs
@@ -387,7 +388,7 @@ class ScaledSpline(nn.Module):
 
 
 @dataclass(frozen=True, eq=False)
-class Symmetrized:
+class Symmetrized(Drawn):
     """A symmetric version of a function, and how it was found.
 
     spline: the average of the function and its image. mirror: "x" (the image is φ(−x)), "y" (−φ(x)) or "both"

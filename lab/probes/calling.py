@@ -10,8 +10,8 @@ from torch import Tensor, nn
 
 from lab.errors import ArgumentError, check_whole, described, shown
 from lab.models.layers import Embedding
+from lab.picture import HasPicture
 from lab.probes.arguments import FAR, array, calling, check_room, finite, pair
-from lab.probes.picture import HasPicture
 from lab.probes.reading import asked, check_steady, modules_of, reading
 from lab.probes.weights import runs_of
 

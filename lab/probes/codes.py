@@ -13,8 +13,8 @@ import torch
 from torch import Tensor, nn
 
 from lab.errors import ArgumentError, check_flag, check_whole, described
+from lab.picture import HasPicture
 from lab.probes.arguments import array, calling, numbers
-from lab.probes.picture import HasPicture
 from lab.probes.reading import padding, positioned, reading
 from lab.probes.weights import bare, runs_of
 

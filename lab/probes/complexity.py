@@ -12,11 +12,11 @@ import torch
 from torch import Tensor, nn
 
 from lab.errors import ArgumentError, check_whole, described
+from lab.picture import HasPicture
 from lab.probes import arguments
 from lab.probes.arguments import calling, module
 from lab.probes.calling import BATCH, Model, Points, advice, answers, few_of, function_of, given, rows, values
 from lab.probes.loss import ROWS, number_of_runs, side_by_side
-from lab.probes.picture import HasPicture
 from lab.probes.reading import asked, check_steady, reading
 
 RESAMPLES = 1000  # of the bootstrap
@@ -104,12 +104,14 @@ def _ends(
 
 @dataclass(frozen=True, repr=False)
 class Complexity(HasPicture):
-    """A mean over paths with its 95 % interval, low to high (bootstrap over paths), and each path's value, (paths,)."""
+    """A mean over paths with its 95 % interval, low to high (bootstrap over paths), and each path's value, (paths,).
+    measure: what it is, with its unit."""
 
     value: float
     low: float
     high: float
     paths: np.ndarray = field(repr=False)
+    measure: str = "complexity"
 
 
 def total_variation(
@@ -132,7 +134,7 @@ def total_variation(
     >>> total_variation(lambda x: 3 * x[:, 0] + 2, line).value < 1e-10
     True
     """
-    return _complexity(variations, f, points, labels, paths, samples, seed)
+    return _complexity(variations, "total variation", f, points, labels, paths, samples, seed)
 
 
 def fourier_complexity(
@@ -148,7 +150,7 @@ def fourier_complexity(
     >>> round(fourier_complexity(lambda x: np.sin(2 * np.pi * 5 * x[:, 0]), ends).value, 6)
     5.0
     """
-    return _complexity(frequencies, f, points, labels, paths, samples, seed)
+    return _complexity(frequencies, "Fourier complexity (cycles)", f, points, labels, paths, samples, seed)
 
 
 def deviation(course: np.ndarray) -> np.ndarray:
@@ -201,6 +203,7 @@ def frequencies(course: np.ndarray) -> np.ndarray:
 
 def _complexity(
     measure: Callable[[np.ndarray], np.ndarray],
+    name: str,
     f: Model,
     points: Points,
     labels: Points | None,
@@ -213,7 +216,7 @@ def _complexity(
     each = measure(drawn.course(lambda way: values(f, way, points, drawn.shape), BATCH))
     means = each[generator.integers(paths, size=(RESAMPLES, paths))].mean(1)
     low, high = np.percentile(means, [2.5, 97.5])
-    return Complexity(float(each.mean()), float(low), float(high), each)
+    return Complexity(float(each.mean()), float(low), float(high), each, name)
 
 
 @dataclass(frozen=True, eq=False)

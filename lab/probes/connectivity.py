@@ -18,9 +18,9 @@ from lab.estimates import Estimate, mean
 from lab.models.layers import Linear
 from lab.nonlinearity.channels import ChannelSpline
 from lab.nonlinearity.spline import Spline
+from lab.picture import HasPicture
 from lab.probes.arguments import array, calling, functions, module
 from lab.probes.landscape import Measure, answer_of
-from lab.probes.picture import HasPicture
 from lab.probes.reading import asked
 from lab.probes.spectrum import main_of
 from lab.probes.weights import Double, bare, flat, history, rest, rest_history, runs_of, weights

@@ -15,9 +15,9 @@ from torch import Tensor, nn
 
 from lab.errors import ArgumentError, check_flag, check_number, check_type, check_whole, described
 from lab.nonlinearity.spline import Spline, check_single
+from lab.picture import HasPicture
 from lab.probes.arguments import calling, check_room
 from lab.probes.arguments import functions as named_functions
-from lab.probes.picture import HasPicture
 
 
 @dataclass(frozen=True, repr=False)

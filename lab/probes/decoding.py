@@ -13,9 +13,9 @@ import numpy as np
 
 from lab.data.targets import in_order
 from lab.errors import ArgumentError, check_flag, check_number, check_whole, listed
+from lab.picture import HasPicture
 from lab.probes import arguments
 from lab.probes.codes import as_codes
-from lab.probes.picture import HasPicture
 
 LEVEL = 0.95  # of the bootstrap intervals
 SPLITS_TRIED = 100  # random splits of the groups, until one has every class on both sides

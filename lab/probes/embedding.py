@@ -7,9 +7,9 @@ import numpy as np
 
 from lab.data.targets import in_order
 from lab.errors import ArgumentError, check_number, check_whole, shown
+from lab.picture import HasPicture
 from lab.probes import arguments
 from lab.probes.codes import as_codes
-from lab.probes.picture import HasPicture
 
 METHODS = ("tsne", "umap", "pca")
 SPREAD, OFFSET = 1e-10, 1e5  # of codes that are mapped as they are; OFFSET: in spreads

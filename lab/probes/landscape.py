@@ -17,8 +17,8 @@ from numpy.typing import ArrayLike
 from torch import Tensor, nn
 
 from lab.errors import ArgumentError, check_number, check_whole, described, shown
+from lab.picture import HasPicture
 from lab.probes.arguments import FAR, calling, check_room, functions, module, numbers, pair
-from lab.probes.picture import HasPicture
 from lab.probes.reading import reading
 from lab.probes.spectrum import Hessian, lanczos, leading, main_of, starts
 from lab.probes.weights import (

@@ -16,8 +16,8 @@ from torch import Tensor, nn
 
 from lab.data.sentences import Pair
 from lab.errors import ArgumentError, check_choice, check_number, check_type, check_whole
+from lab.picture import HasPicture
 from lab.probes.arguments import module
-from lab.probes.picture import HasPicture
 from lab.probes.reading import reading
 from lab.tasks.text import Text
 from lab.training.text import MaskedText

@@ -12,10 +12,10 @@ from torch import Tensor, nn
 from lab.errors import ArgumentError, check_number, check_whole, described
 from lab.models.mlp import MLP
 from lab.nonlinearity.spline import Spline, check_single
+from lab.picture import HasPicture
 from lab.probes.arguments import FAR, calling, check_room, finite, module, numbers
 from lab.probes.calling import Alone, Slice1D, Slice2D, slice_1d, slice_2d
 from lab.probes.complexity import Complexity, total_variation
-from lab.probes.picture import HasPicture
 from lab.probes.reading import reading
 
 DRAWS = 200  # of noise, for the control

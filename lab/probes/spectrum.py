@@ -15,8 +15,8 @@ from torch import Tensor, nn
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
 from lab.errors import ArgumentError, check_whole, described
+from lab.picture import HasPicture
 from lab.probes.arguments import calling, check_room, functions, module
-from lab.probes.picture import HasPicture
 from lab.probes.reading import reading
 from lab.probes.weights import Double, bare, runs_of, weights
 

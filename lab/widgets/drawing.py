@@ -148,7 +148,7 @@ def _paths(result: Complexity) -> go.Figure:
     figure.add_vline(result.value, line={"color": VERMILLION, "width": 2})
     figure.update_layout(template=TEMPLATE, height=300, bargap=0.02)
     mean = f"mean {result.value:.4g} [{result.low:.4g}, {result.high:.4g}]"
-    figure.update_xaxes(title_text=f"complexity of a path; {mean}")
+    figure.update_xaxes(title_text=f"{result.measure} of a path; {mean}")
     return figure.update_yaxes(title_text="paths")
 
 

@@ -16,12 +16,13 @@ from lab.comparison import Comparison
 from lab.data import Data
 from lab.errors import LONGEST, ArgumentError, check_flag, described, shown
 from lab.nonlinearity.functions import GATES, named, scalars
-from lab.nonlinearity.spline import Spline
+from lab.nonlinearity.shapes import Polynomial
+from lab.nonlinearity.spline import Spline, Symmetrized
 from lab.nonlinearity.table import TABLE
 from lab.nonlinearity.zoo import zoo, zoo_files
+from lab.picture import HasPicture
 from lab.probes.connectivity import Connectivity
 from lab.probes.landscape import Landscape
-from lab.probes.picture import HasPicture
 from lab.run import Run, Runs
 from lab.scale import BEST, COMMON, SCALES, check_scale, training_scale
 from lab.search_results import EpisodeResult, SearchResult
@@ -45,6 +46,7 @@ from lab.widgets.text import PairsExplorer, TextExplorer
 from lab.widgets.training import TrainingExplorer
 
 NAMED_KNOTS = 2001  # on [-20, 20]: ten in a period of the fastest sine
+FUNCTIONS_IN_PYTHON = (Spline, Symmetrized, Polynomial, SearchResult, EpisodeResult)
 NEEDLESS = {  # what is said of an argument that has no meaning for what was given
     "scale": "scale={value}: nothing is trained for {given}; leave it out",
     "edit": "edit=True is for functions, and {given} is none; give a lab.Spline or a name in the zoo",
@@ -65,7 +67,7 @@ def explore(
 
     | x | explorer |
     |---|---|
-    | a function: a Spline, a search's result, a name (of the zoo, 'mish'); a figure of functions | SplineExplorer |
+    | a function: a Spline or polynomial, a search, a name (of the zoo); a figure of functions | SplineExplorer |
     | a figure of tasks by architectures (transformers/fig5, fig11) | CompatibilityExplorer |
     | a figure of SRAVEN, fuzzy logic, an operation or an algorithmic task | that of the task |
     | the name of an algorithmic task, a `lab.Task`, a table or its name, what `lab.train` returned | TrainingExplorer |
@@ -191,14 +193,16 @@ def _codes(runs: Run | Runs, scale: str = BEST) -> Explorer:
 
 def _is_function(x: Any) -> bool:
     if not isinstance(x, str):
-        return isinstance(x, (Spline, SearchResult, EpisodeResult))
+        return isinstance(x, FUNCTIONS_IN_PYTHON)
     return x in zoo_files() if "/" in x else x in TABLE and not TABLE[x].mixes  # names of the zoo alone have a slash
 
 
 def _spline(x: Any) -> Spline:
-    """A function as a spline: a named one through it, at its start."""
+    """A function as a spline: through a named one, at its start, and through a polynomial."""
     if isinstance(x, str):
         return zoo(x) if "/" in x else Spline.from_function(named(x), knots=NAMED_KNOTS)
+    if isinstance(x, Polynomial):
+        return Spline.from_function(x, x.low, x.high, NAMED_KNOTS)
     return x if isinstance(x, Spline) else x.spline
 
 
@@ -277,7 +281,7 @@ KINDS = (
     Kind(
         "a function: a lab.Spline, what lab.search returned, a name in the zoo (lab.zoo() lists them) or 'gelu'",
         (SplineExplorer,),
-        (Spline, SearchResult, EpisodeResult, str),
+        (*FUNCTIONS_IN_PYTHON, str),
         _is_function,
         FUNCTIONS,
         _function,

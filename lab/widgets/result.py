@@ -9,7 +9,16 @@ import plotly.graph_objects as go
 from lab.comparison import Comparison
 from lab.plots.caption import true_minus
 from lab.plots.style import GREY
+from lab.probes.calling import Slice1D, Slice2D
+from lab.probes.codes import Codes
+from lab.probes.complexity import Complexity
 from lab.probes.connectivity import Connectivity
+from lab.probes.cost import Cost
+from lab.probes.decoding import Contrast, Decoding
+from lab.probes.embedding import CodeSimilarity, Embedding
+from lab.probes.language import MinimalPairs, TokenLosses
+from lab.probes.profile import Portrait, Profile, Received
+from lab.probes.spectrum import Spectrum
 from lab.statistics import LEVEL
 from lab.widgets.course import few
 from lab.widgets.drawing import draw
@@ -18,6 +27,22 @@ from lab.widgets.model import PictureExplorer
 from lab.widgets.pages import Frames
 
 ALONG = "way from a to b"
+TITLES: dict[type, str] = {
+    CodeSimilarity: "similarity of latent codes",
+    Codes: "latent codes",
+    Contrast: "two groups of examples",
+    Cost: "time that functions take",
+    Decoding: "labels decoded from latent codes",
+    Embedding: "a map of latent codes",
+    MinimalPairs: "minimal pairs",
+    Portrait: "a random network on a square",
+    Profile: "a function",
+    Received: "inputs that a function receives",
+    Slice1D: "a model along a line of its inputs",
+    Slice2D: "a model on a plane of its inputs",
+    Spectrum: "spectrum of the Hessian",
+    TokenLosses: "losses of a text's tokens",
+}
 
 
 class ResultExplorer(PictureExplorer):
@@ -33,11 +58,14 @@ class ResultExplorer(PictureExplorer):
 
     @property
     def heading(self) -> str:
-        """The data of a comparison, the task of runs; else what kind of result it is."""
+        """The data of a comparison, the names of runs; else what kind of result it is, in words."""
         result = self._result
         if isinstance(result, dict):
             return f"Runs by name: {', '.join(map(str, result))}"
-        return f"Comparison on {result.data.name}" if isinstance(result, Comparison) else type(result).__name__
+        if isinstance(result, Comparison):
+            return f"Comparison on {result.data.name}"
+        words = result.measure if isinstance(result, Complexity) else TITLES[type(result)]
+        return f"{words[0].upper()}{words[1:]}"
 
     def settings(self) -> list[tuple[str, str]]:
         """Of a comparison: how its models were trained."""

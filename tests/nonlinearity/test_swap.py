@@ -143,6 +143,13 @@ def test_what_learns_is_one_function_or_one_a_place():
     assert sum(weight is total for weight in [p.grad for p in together.parameters()]) == 1
 
 
+@pytest.mark.parametrize("word", ["GELU", "gelu"])
+def test_who_names_a_class_by_a_text_is_told_the_class(word):
+    model = nn.Sequential(nn.Linear(1, 1), nn.GELU(), nn.ReLU())
+    with pytest.raises(ArgumentError, match=rf"is {word!r}: a text is the name of a place; give old=torch.nn.GELU;"):
+        lab.swap(model, word, "relu")
+
+
 @pytest.mark.parametrize(("given_", "asked", "got"), [(True, None, True), (True, False, False), (False, None, False)])
 def test_frozen_or_learnable(given_, asked, got):
     model, phi = nn.Sequential(nn.ReLU()), wave(learnable=given_)

@@ -1,20 +1,49 @@
 """What can be drawn says so itself: a probe's result has `.plot()` where `lab.plot` has a picture of it."""
 
 import numpy as np
+import torch
 
 import lab
+import lab.catalogue.figure
 from lab import probes
+from lab.picture import HasPicture
 from lab.probes.codes import Codes
+from lab.probes.complexity import Complexity
+from lab.probes.connectivity import Connectivity
 from lab.probes.embedding import Embedding
+from lab.probes.landscape import Landscape
 from lab.probes.language import CONVENTIONS, MinimalPairs, TokenLosses
-from lab.probes.picture import HasPicture
 from lab.probes.profile import profile, received
 from lab.widgets.drawing import PICTURES
+from lab.widgets.result import TITLES
 
 
 def test_every_result_with_a_picture_has_plot():
     results = {kind for kind in PICTURES if kind.__module__.startswith("lab.probes.")} | {Codes, Embedding}
     assert len(results) > 8 and results == set(HasPicture.__subclasses__())
+    ours = {kind for kind in PICTURES if kind.__module__.startswith("lab.")} - {lab.catalogue.figure.Figure}
+    assert all(callable(getattr(kind, "plot", None)) for kind in ours)
+
+
+def test_pages_of_results_have_words_for_titles():
+    """No name of a class; the two complexities are told apart, on the axis, too."""
+    others = {Landscape, Connectivity, Complexity}  # the first two have explorers of their own
+    assert set(TITLES) == set(HasPicture.__subclasses__()) - others
+    line = np.linspace(-1, 1, 9)[:, None]
+    for measure in (probes.total_variation, probes.fourier_complexity):
+        result = measure(lambda x: x[:, 0] ** 2, line, paths=5)
+        heading = lab.explore(result).heading
+        assert heading.lower().startswith(measure.__name__.replace("_", " "))
+        assert result.plot().layout.xaxis.title.text.lower().startswith(heading.lower())
+
+
+def test_a_function_is_drawn_and_explored_in_whatever_shape():
+    phi = lab.Spline.from_function(torch.sin, low=-3.0, high=3.0, knots=61)
+    for shape in (phi, phi.symmetrized(), phi.chebyshev(5), phi.polynomial(5)):
+        assert shape.plot().to_json() == lab.plot(shape).to_json()
+        explorer = lab.explore(shape)
+        assert type(explorer).__name__ == "SplineExplorer"
+        assert type(lab.explore({"one": shape, "other": phi})).__name__ == "SplineExplorer"
 
 
 def test_it_draws_what_lab_plot_draws():

@@ -348,6 +348,6 @@ ENTRIES = (
         notes=_notes,
         claims=FIG14,
         printed=transfer_printed,
-        minutes={"smoke": 0.2, "laptop": 30, "overnight": 75, "paper": 6_000},
+        minutes={"smoke": 0.2, "laptop": 7, "overnight": 14, "paper": 6_000},
     ),
 )

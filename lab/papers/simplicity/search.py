@@ -316,7 +316,7 @@ ENTRIES = (
         ),
         notes=_table_notes,
         claims=TABLE1,
-        minutes={"smoke": 0.1, "laptop": 3, "overnight": 15, "paper": 60},
+        minutes={"smoke": 0.1, "laptop": 2, "overnight": 15, "paper": 60},
         **_TABLE,
     ),
     Entry(
@@ -330,7 +330,7 @@ ENTRIES = (
         plot=plot_table,
         notes=lambda scale: _table_notes(scale, interpolations.INTERPOLATED),
         claims=TABLE2,
-        minutes={"smoke": 0.1, "laptop": 4, "overnight": 25, "paper": 120},
+        minutes={"smoke": 0.1, "laptop": 2, "overnight": 20, "paper": 120},
         **_TABLE,
     ),
     Entry(
@@ -344,7 +344,7 @@ ENTRIES = (
         plot=plot_table,
         notes=lambda scale: _table_notes(scale, _CHEAT),
         claims=TABLE3,
-        minutes={"smoke": 0.1, "laptop": 4, "overnight": 25, "paper": 120},
+        minutes={"smoke": 0.1, "laptop": 2, "overnight": 20, "paper": 120},
         **_TABLE,
     ),
 )

@@ -314,6 +314,6 @@ ENTRIES = (
         functions_summary=_functions_summary,
         notes=spare,
         claims=FIG12,
-        minutes={"smoke": 0.2, "laptop": 15, "overnight": 35, "paper": 360},
+        minutes={"smoke": 0.2, "laptop": 5, "overnight": 22, "paper": 360},
     ),
 )

@@ -151,7 +151,7 @@ ENTRIES = (
         claims=CLAIMS,
         origin=of_operations(lambda scale: [ADDITION], GUESSES, _sizes_of),
         seeds=SEEDS,
-        minutes={"smoke": 0.2, "laptop": 15, "paper": 300},
+        minutes={"smoke": 0.2, "laptop": 5, "paper": 300},
         place=("fig", "", 11, "sizes"),
     ),
 )

@@ -327,15 +327,15 @@ def _nothing_fits(model: nn.Module, kinds: tuple[Old, ...]) -> str:
     meant = sorted({f"torch.nn.{type(m).__name__}" for m in model.modules() if type(m) in classes})
     if meant:
         return f"{said}; its modules are of the class {meant[0]}: give old={meant[0]}"
-    words = {str(kind).lower() for kind in kinds if isinstance(kind, str)}  # patterns of names
+    texts = {kind.lower() for kind in kinds if isinstance(kind, str)}  # patterns of names
     held = (place.activation for place in activations.places_in(model) if activations.is_activation(place.activation))
-    named = [one for one in held if (activations.kind_of(one) or type(one).__name__).lower() in words]
+    named = [one for one in held if (activations.kind_of(one) or type(one).__name__).lower() in texts]
     return f"{said}: a text is the name of a place; give old={_as_python(named[0])}" if named else said
 
 
 def _as_python(activation: Any) -> str:
     """An activation's class, or the function, as Python names it."""
-    made = type(activation) if isinstance(activation, nn.Module) else activations.function_behind(activation)
+    made: Any = type(activation) if isinstance(activation, nn.Module) else activations.function_behind(activation)
     return f"{made.__module__.replace('torch.nn.modules.activation', 'torch.nn')}.{made.__name__}"
 
 

@@ -2,10 +2,10 @@
 
     python benchmarks/gpu_batch.py --minutes 9 --out /tmp/gpu --pack results.tar.gz
 
-In order of value: is the spline's Triton kernel what the formula is in double precision; does training on the GPU
-agree with the CPU; how much faster are fleets than runs one after the other; what does the spline cost next to GELU;
-then the figures at scale `paper`, those first whose open claims cost least. `--list` says what waits, `--only` names
-figures.
+In order of value: are the Triton kernels of splines and KAN layers what the formulas are in double precision; does
+training on the GPU agree with the CPU; how much faster are fleets than runs one after the other; what does the spline
+cost next to GELU; then the figures at scale `paper`, those first whose open claims cost least. `--list` says what
+waits, `--only` names figures.
 
 Parts run in another process: one that fails, hangs or breaks the GPU's context costs no other. What it said is in
 OUT/errors, and it is not tried again before that file is gone. A figure may take `--each` minutes of a

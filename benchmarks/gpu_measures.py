@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -10,17 +11,20 @@ from pathlib import Path
 
 import numpy as np
 import torch
+import torch.nn.functional as functional
 from report import heading
-from spline import measure
+from spline import measure, seconds
+from torch import Tensor, nn
 
 from lab.errors import LabError
-from lab.nonlinearity import formula, op
+from lab.nonlinearity import formula, kan, op
 from lab.papers.transformers.settings import setting
 from lab.spec import RunSpec, replace
 from lab.training.fleet import Fleet, note_of, train
 from lab.training.steps import Compiled
 
 WARM = 5  # steps before anything is timed
+ROUNDS = 7  # of a KAN layer by its kernel and by torch's operations
 
 
 @dataclass(frozen=True)
@@ -28,8 +32,9 @@ class Work:
     """How much is done: all of it on a GPU, or a little of each part on a CPU.
 
     steps, runs, widths: of the fleets that are compared and timed. shapes: of inputs and knots for the spline's kernel.
-    exponents: sizes of the spline's benchmark, 2^exponent numbers. budget: seconds for each of its rows. limit: minutes
-    after which a measure is ended, because it hangs, or compiles for too long.
+    layers: rows, inputs, outputs, grid and order of KAN layers. exponents: sizes of the spline's benchmark, 2^exponent
+    numbers. budget: seconds for each of its rows. limit: minutes after which a measure is ended, because it hangs, or
+    compiles for too long.
     """
 
     device: str
@@ -38,6 +43,7 @@ class Work:
     runs: int
     widths: tuple[int, ...]
     shapes: tuple[tuple[tuple[int, ...], tuple[int, ...]], ...]
+    layers: tuple[tuple[int, int, int, int, int], ...]
     exponents: tuple[int, ...]
     budget: float
     limit: float
@@ -50,6 +56,7 @@ ON_GPU = Work(
     runs=54,
     widths=(32, 128),
     shapes=(((2**22 + 3,), (361,)), ((54, 100_003), (54, 361)), ((1000,), (2,)), ((3, 50), (3, 1000))),
+    layers=((1024, 64, 64, 5, 3), (1024, 64, 64, 5, 1), (65_536, 256, 256, 5, 3), (65_536, 64, 64, 128, 1)),
     exponents=(24, 27, 21, 16),
     budget=2.0,
     limit=1.5,
@@ -61,6 +68,7 @@ DRY_RUN = Work(
     runs=3,
     widths=(8,),
     shapes=(((4_099,), (361,)), ((3, 100), (3, 361)), ((100,), (2,)), ((3, 50), (3, 1000))),
+    layers=((17, 3, 20, 5, 3), (9, 2, 5, 8, 1)),
     exponents=(10,),
     budget=0.01,
     limit=30.0,
@@ -69,7 +77,8 @@ DRY_RUN = Work(
 
 def measures(work: Work) -> dict[str, tuple[Callable, tuple]]:
     """By name a function and its arguments, in the order of value; each gives what JSON can hold."""
-    calls: dict[str, tuple[Callable, tuple]] = {"kernel": (kernel, (work,)), "agreement": (agreement, (work,))}
+    calls: dict[str, tuple[Callable, tuple]] = {"kernel": (kernel, (work,)), "kan": (kan_layers, (work,))}
+    calls["agreement"] = agreement, (work,)
     calls |= {f"fleet_{width}": (fleet, (work, width)) for width in work.widths}
     calls |= {f"steps_{runs}": (steps, (work, runs)) for runs in (1, work.runs)}
     for exponent in work.exponents:
@@ -113,6 +122,59 @@ def kernel(work: Work) -> list[dict]:
             if not max(errors) <= rounding(dtype, knots[-1]):  # NaN is wrong, too
                 raise LabError(f"the GPU kernel is wrong: {row}")
     return rows
+
+
+def kan_layers(work: Work) -> list[dict]:
+    """Of KAN layers: the largest error of the GPU's kernel, in y and both gradients, and milliseconds of a layer,
+    forward and backward, by the kernel and by torch's operations.
+
+    Errors are against the formula in float64, as a share of the largest number there; inputs avoid knots. Raises where
+    an error is more than rounding, and where the layer does not take the kernel.
+    """
+    from lab.nonlinearity import kan_gpu
+
+    rows = []
+    for count, inputs, outputs, grid, order in work.layers:
+        draw = torch.Generator(work.device).manual_seed(0)
+        layer = kan.KANLayer(inputs, outputs, grid, order).to(work.device)
+        layer.coefficients.data.normal_(generator=draw)
+        weight, knots, spacing = layer.coefficients, layer.knots.float(), 2 / grid
+        x = 2 * torch.randn(count, inputs, generator=draw, device=work.device)
+        x = ((x / spacing).floor() + 0.25 + 0.5 * torch.rand(x.shape, generator=draw, device=work.device)) * spacing
+        grad = torch.randn(count, outputs, generator=draw, device=work.device)
+        if work.device == "cuda" and kan._kernel(order, x, weight) != (kan_gpu.forward, kan_gpu.backward):
+            raise LabError(
+                f"the GPU kernel is not in use ({op.why_not_triton() or 'LAB_KERNEL=torch, or an old Triton'})"
+            )
+        table = kan.packed(weight.detach(), order)
+        found = (
+            kan_gpu.forward(order, x, table, outputs, knots),
+            *kan_gpu.backward(order, x, grad, table, knots, True, True),
+        )
+        doubles = [part.detach().double().requires_grad_() for part in (x, weight)]
+        y = functional.linear(kan.bases(doubles[0], layer.knots, order).flatten(-2), doubles[1].flatten(1))
+        wanted = y.detach(), *torch.autograd.grad(y, doubles, grad.double())
+        error = max(float((a - b).abs().max() / b.abs().max()) for a, b in zip(found, wanted, strict=True))
+        row = {"rows": count, "inputs": inputs, "outputs": outputs, "grid": grid, "order": order, "error": error}
+        if not error <= 1e-4:  # NaN is wrong, too
+            raise LabError(f"the GPU kernel is wrong: {row}")
+        rows.append(row | dict(zip(("kernel, ms", "torch, ms"), layer_times(layer, x, grad, work), strict=True)))
+    return rows
+
+
+def layer_times(layer: nn.Module, x: Tensor, grad: Tensor, work: Work) -> list[float]:
+    """Milliseconds forward and backward, by the kernel and by torch's operations: medians of interleaved rounds."""
+    x.requires_grad_()
+    took, before = {"": [], "torch": []}, os.environ.get("LAB_KERNEL", "")
+    try:
+        for _ in range(ROUNDS):
+            for forced, times in took.items():
+                os.environ["LAB_KERNEL"] = forced
+                call = lambda: torch.autograd.grad(layer(x), [x, *layer.parameters()], grad)  # noqa: E731
+                times.append(seconds(call, work.device, 5, time.perf_counter))
+    finally:
+        os.environ["LAB_KERNEL"] = before
+    return [1e3 * float(np.median(times)) for times in took.values()]
 
 
 def rounding(dtype: torch.dtype, knots: int) -> float:
@@ -207,6 +269,11 @@ def report(out: Path) -> str:
         rows.append(
             (f"largest error of the spline, {dtype.removeprefix('torch.')}", f"{worst:.1e} of the largest number")
         )
+    for row in measured.get("kan", []):
+        size = f"{row['inputs']} → {row['outputs']}, {row['rows']:,} rows, grid {row['grid']}, order {row['order']}"
+        both = f"{row['kernel, ms']:.3g} ms for {row['torch, ms']:.3g} ms in torch's operations"
+        words = f"{both}: {row['torch, ms'] / row['kernel, ms']:.1f} times as fast; error {row['error']:.1e}"
+        rows.append((f"KAN layer {size}", words))
     if "agreement" in measured:
         apart = measured["agreement"]
         words = f"losses {apart['loss']:.1e} apart, accuracies {apart['accuracy_val']:g}"

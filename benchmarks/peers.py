@@ -1,14 +1,14 @@
 """Functions that learn, one a channel or one for all: the lab's and those of other packages, in one run.
 
-    pip install --no-deps deepsplines rational-activations ikan inkan torchinfo matplotlib  # those there are measured
-    python benchmarks/peers.py                                     # a minute on an idle CPU core
+    pip install --no-deps deepsplines rational-activations ikan inkan flashkan torchinfo matplotlib
+    python benchmarks/peers.py                                     # what is there; a minute on an idle CPU core
     python benchmarks/peers.py --write benchmarks/README.md        # and puts the table of layers into its place there
     python benchmarks/peers.py --device cuda
 
 Forward and backward, to the input and to what learns, of images (batch, 64, 32, 32) in float32; of layers from 64 to 64
 numbers on rows (batch, 64). Contestants are interleaved: round by round, each once. Times are medians over rounds, with
 half of the range between quartiles, and the least, which says most where other work runs. ikan's KANLinear is
-efficient-kan's, which is on no package index.
+efficient-kan's, which is on no package index. FastKAN is not, either: a layer like its own is written here.
 """
 
 from __future__ import annotations
@@ -69,6 +69,23 @@ class InTorch(KANLayer):
         return F.linear(F.silu(x), self.base) + F.linear(near, weight)
 
 
+class RadialBases(nn.Module):
+    """FastKAN's layer (Li 2024) in torch's operations: Gaussians of normalized inputs, at 8 places on [-2, 2] and as
+    wide as these are apart, and a SiLU."""
+
+    def __init__(self, inputs: int, outputs: int, low: float = -2.0, high: float = 2.0, count: int = 8):
+        super().__init__()
+        self.register_buffer("centers", torch.linspace(low, high, count))
+        self.width = (high - low) / (count - 1)
+        self.norm = nn.LayerNorm(inputs)
+        self.splines = nn.Linear(inputs * count, outputs, bias=False)
+        self.base = nn.Linear(inputs, outputs)
+
+    def forward(self, x: Tensor) -> Tensor:
+        near = torch.exp(-(((self.norm(x)[..., None] - self.centers) / self.width) ** 2))
+        return self.splines(near.flatten(-2)) + self.base(F.silu(x))
+
+
 def layers() -> dict[str, nn.Module]:
     """By name: layers from CHANNELS to CHANNELS numbers."""
     spline = ChannelSpline(torch.zeros(CHANNELS, KNOTS), -RANGE, RANGE, learnable=True)
@@ -78,6 +95,7 @@ def layers() -> dict[str, nn.Module]:
         "lab KANLayer": KANLayer(CHANNELS, CHANNELS),
         "lab KANLayer, piecewise linear": KANLayer(CHANNELS, CHANNELS, order=1),
         "lab KANLayer, in torch's operations": InTorch(CHANNELS, CHANNELS),
+        "radial bases, as FastKAN's (written here)": RadialBases(CHANNELS, CHANNELS),
     }
     try:
         from inkan import KANLayer as Theirs
@@ -87,6 +105,12 @@ def layers() -> dict[str, nn.Module]:
             modules[f"inkan {version('inkan')}, {name}"] = theirs
     except ImportError as error:
         print(f"inkan is not here ({error})")
+    try:
+        from flashkan import KANLayer as Flash
+
+        modules[f"flashkan {version('flashkan')}, compiled bases"] = Flash(CHANNELS, CHANNELS)
+    except ImportError as error:
+        print(f"flashkan is not here ({error})")
     package = find_spec("ikan")
     if package is None or package.origin is None:
         print("ikan is not here")

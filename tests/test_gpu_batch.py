@@ -14,7 +14,7 @@ MEASURED = """
 import json, gpu_batch, gpu_measures
 work = gpu_measures.DRY_RUN
 calls = gpu_measures.measures(work)
-print(json.dumps({name: calls[name][0](*calls[name][1]) for name in ("kernel", "agreement", "fleet_8")}))
+print(json.dumps({name: calls[name][0](*calls[name][1]) for name in ("kernel", "kan", "agreement", "fleet_8")}))
 """
 FIGURES = """
 import sys, gpu_batch, gpu_measures
@@ -65,10 +65,10 @@ def printed(tmp_path_factory):
 
 
 def test_measures_run_and_agree_with_the_formula(printed):
-    """`kernel` raises where the GPU's kernel is further from the formula than rounding."""
+    """`kernel` and `kan` raise where the GPU's kernels are further from the formula than rounding."""
     made = json.loads(printed(MEASURED))
     assert made["agreement"]["accuracy_val"] == 0, "here both are the CPU"
-    assert len(made["kernel"]) == 12 and made["fleet_8"]["ratio"] > 0
+    assert len(made["kernel"]) == 12 and len(made["kan"]) == 2 and made["fleet_8"]["ratio"] > 0
 
 
 def test_figures_are_made_as_long_as_there_is_time_and_once(printed, store_folder, tmp_path):

@@ -1,4 +1,4 @@
-"""The CUDA kernel, in Triton. Tables are a few kilobytes that stay in L1; intervals are computed again, never stored.
+"""The spline on CUDA, in Triton. Tables of a few kilobytes stay in L1; intervals are computed again, never stored.
 
 Knot gradients are added up by programs of one warp, each in a table of its own; the tables of the programs are then
 summed in double. On an H100 the same inputs gave the same bits each time; CUDA does not promise it.
@@ -111,7 +111,7 @@ def forward(x: Tensor, values: Tensor, low: float, high: float) -> Tensor:
         return formula.forward(x, values, low, high)
     source, table, sizes, grid = _ready(x, values, low, high)
     y, blocks = torch.empty_like(source), triton.cdiv(sizes[1], BLOCK)
-    with _on(x):
+    with on(x):
         _forward[(sizes[0] * blocks,)](source, table, y, sizes[1], blocks, *grid, BLOCK=BLOCK, **OPTIONS)
     return y
 
@@ -130,7 +130,7 @@ def backward(
     if of_values:
         return gx, _sum(grad, source, table, sizes, grid, gx, slope).view(values.shape).to(values.dtype)
     blocks = triton.cdiv(sizes[1], BLOCK)
-    with _on(x):
+    with on(x):
         _backward_x[(sizes[0] * blocks,)](source, grad, table, gx, sizes[1], blocks, *grid, BLOCK=BLOCK, **OPTIONS)
     return gx, None
 
@@ -139,12 +139,11 @@ def _sum(grad: Tensor, x: Tensor, table: Tensor, sizes: tuple, grid: tuple, gx: 
     """Knot gradients, (runs, knots), double; fills gx on the way, if any."""
     (runs, count), n = sizes, grid[0]
     blocks = triton.cdiv(count, SUMMED)
-    processors = torch.cuda.get_device_properties(x.device).multi_processor_count if x.is_cuda else 1
-    programs = min(blocks, max(1, min(PROGRAMS * processors, MOST_SUMS // n) // runs))
+    programs = min(blocks, max(1, min(programs_of(x), MOST_SUMS // n) // runs))
     sums = torch.zeros(runs, programs, n, device=x.device)
     tensors = x, grad, table, x if gx is None else gx, sums
     options = {"OF_X": gx is not None, "SLOPE": slope, "BLOCK": SUMMED, "num_warps": 1} | OPTIONS
-    with _on(x):
+    with on(x):
         _backward_knots[(runs * programs,)](*tensors, count, triton.cdiv(blocks, programs), programs, *grid, **options)
     return sums.sum(1, dtype=torch.float64)
 
@@ -156,5 +155,11 @@ def _ready(x: Tensor, values: Tensor, low: float, high: float) -> tuple[Tensor, 
     return x.contiguous(), values.float().contiguous(), (runs, x.numel() // runs), grid
 
 
-def _on(x: Tensor):
+def programs_of(x: Tensor) -> int:
+    """How many programs of one warp fill the device of x."""
+    return PROGRAMS * (torch.cuda.get_device_properties(x.device).multi_processor_count if x.is_cuda else 1)
+
+
+def on(x: Tensor):
+    """The device of x made the one that kernels run on."""
     return torch.cuda.device(x.device) if x.is_cuda else nullcontext()

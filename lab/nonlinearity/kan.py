@@ -1,11 +1,13 @@
 """KAN layers: a B-spline on every edge between inputs and outputs, and a SiLU (Liu et al. 2024).
 
-On the CPU a compiled kernel (`kan.c`) evaluates them by their local support: of `grid` + `order` bases only `order` + 1
-are not zero at a number. Elsewhere, and where gradients are differentiated again, torch's operations give the same.
+Kernels evaluate them by their local support: of `grid` + `order` bases only `order` + 1 are not zero at a number. They
+are C on the CPU (`kan.c`), and Triton on CUDA (`kan_gpu`) in float32. Elsewhere, and where gradients are differentiated
+again, torch's operations give the same; LAB_KERNEL=torch asks for them everywhere.
 """
 
 import ctypes
 import functools
+from collections.abc import Callable
 from math import sqrt
 from pathlib import Path
 from typing import Any, cast
@@ -16,12 +18,13 @@ from torch import Tensor, nn
 
 from lab.errors import ArgumentError, check_number, check_whole
 from lab.nonlinearity import native
-from lab.nonlinearity.op import is_for_native
+from lab.nonlinearity.op import is_for_native, is_for_triton
 
 SOURCES = tuple(Path(__file__).with_name(name) for name in ("kan.c", "kan.h"))
-MOST = 5  # order of the kernel's splines
+MOST = 5  # order of the kernels' splines
 ROWS, INPUTS, VECTOR, CHUNK = 64, 8, 64, 4  # as in kan.c; VECTOR: bytes
 ALONE = 2**20  # below so many products, waking another thread costs more than it saves
+Kernel = tuple[Callable[..., Tensor], Callable[..., tuple[Tensor | None, Tensor | None]]]  # forward and backward
 NOISE = 0.1  # of the initial functions: U(±NOISE / 2) / grid at the knots
 
 
@@ -140,10 +143,22 @@ def local(t: Tensor, order: int) -> list[Tensor]:
 
 def splines(x: Tensor, weight: Tensor, knots: Tensor, order: int) -> Tensor:
     """Σ_i Σ_k weight_oik B_k(x_i): x (…, inputs), weight (outputs, inputs, knots - order - 1), all of one dtype."""
-    if order <= MOST and x.shape[-1] == weight.shape[1] and is_for_native((x, weight)) and library() is not None:
+    kernel = _kernel(order, x, weight) if x.shape[-1] == weight.shape[1] else None
+    if kernel is not None:
         rows = x.reshape(-1, x.shape[-1]).contiguous()
-        return _Splines.apply(rows, weight.contiguous(), knots, order).view(*x.shape[:-1], -1)
+        return _Splines.apply(kernel, rows, weight.contiguous(), knots, order).view(*x.shape[:-1], -1)
     return F.linear(bases(x, knots, order).flatten(-2), weight.flatten(1))
+
+
+def _kernel(order: int, *tensors: Tensor) -> Kernel | None:
+    """What takes these tensors, or None."""
+    if order <= MOST and is_for_native(tensors) and library() is not None:
+        return _forward, _backward
+    if order <= MOST and is_for_triton(tensors):
+        from lab.nonlinearity import kan_gpu
+
+        return (kan_gpu.forward, kan_gpu.backward) if kan_gpu.COMPILES else None
+    return None
 
 
 @functools.lru_cache(maxsize=1)
@@ -165,34 +180,33 @@ class _Splines(torch.autograd.Function):
     """Its gradients by the kernel; where those are differentiated again, by `bases`."""
 
     @staticmethod
-    def forward(ctx: Any, x: Tensor, weight: Tensor, knots: Tensor, order: int) -> Tensor:
+    def forward(ctx: Any, kernel: Kernel, x: Tensor, weight: Tensor, knots: Tensor, order: int) -> Tensor:
         ctx.save_for_backward(x, weight)
         ctx.table, ctx.knots, ctx.order = packed(weight, order), knots, order
-        return _forward(x, ctx.table, len(weight), knots, order)
+        return kernel[0](order, x, ctx.table, len(weight), knots)
 
     @staticmethod
     def backward(ctx: Any, grad: Tensor) -> Any:
         x, weight = ctx.saved_tensors
-        of_x, of_weight = ctx.needs_input_grad[:2]
-        if torch.is_grad_enabled() or not is_for_native((grad, x)):
+        of_x, of_weight = ctx.needs_input_grad[1:3]
+        kernel = None if torch.is_grad_enabled() else _kernel(ctx.order, grad, x)
+        if kernel is None:
             wanted = [tensor for tensor, need in ((x, of_x), (weight, of_weight)) if need]
             with torch.enable_grad():
                 y = F.linear(bases(x, ctx.knots, ctx.order).flatten(-2), weight.flatten(1))
                 grads = iter(torch.autograd.grad(y, wanted, grad, create_graph=True, materialize_grads=True))
-            return next(grads) if of_x else None, next(grads) if of_weight else None, None, None
-        gx, gt = torch.empty_like(x) if of_x else None, torch.empty_like(ctx.table) if of_weight else None
-        tensors, (outputs, inputs, _) = (x, grad.contiguous(), ctx.table, ctx.knots, gx, gt), weight.shape
-        _call("backward", -(-inputs // INPUTS), ctx.table, outputs, ctx.order, *tensors)
-        return gx, None if gt is None else packed(torch.empty_like(weight), ctx.order, gt), None, None
+            return None, next(grads) if of_x else None, next(grads) if of_weight else None, None, None
+        gx, gw = kernel[1](ctx.order, x, grad.contiguous(), ctx.table, ctx.knots, of_x, of_weight)
+        return None, gx, gw, None, None
 
 
 def packed(weight: Tensor, order: int, back: Tensor | None = None) -> Tensor:
-    """Weights as the kernel's table, (inputs, grid + 3 order, outputs rounded up); or, into `weight`, back."""
+    """Weights as the kernels' table, (inputs, grid + 3 order, outputs rounded up); or, into `weight`, back."""
     outputs, inputs, count = weight.shape
     lanes = VECTOR // weight.element_size()
     width = -(-outputs // lanes) * lanes
     if library() is None or not weight.is_cpu:
-        assert back is None  # only the kernel's gradients come as tables
+        assert back is None  # for the C kernel alone
         return F.pad(weight.permute(1, 2, 0), (0, width - outputs, order, order))
     table = weight.new_empty(inputs, count + 2 * order, width) if back is None else back
     pointers = weight.data_ptr(), table.data_ptr()
@@ -204,16 +218,26 @@ def of_table(x: Tensor, table: Tensor, outputs: int, knots: Tensor, order: int) 
     """`splines` with a table that is ready."""
     knots, whole = knots.to(x), table.shape[-1] * table.element_size() % VECTOR == 0  # not where its type was changed
     graph = torch.is_grad_enabled() and x.requires_grad
-    if whole and not graph and is_for_native((x, table)) and library() is not None:
+    kernel = _kernel(order, x, table) if whole and not graph else None
+    if kernel is not None:
         rows = x.reshape(-1, x.shape[-1]).contiguous()
-        return _forward(rows, table, outputs, knots, order).view(*x.shape[:-1], outputs)
+        return kernel[0](order, rows, table, outputs, knots).view(*x.shape[:-1], outputs)
     return splines(x, table[:, order : table.shape[1] - order, :outputs].permute(2, 0, 1), knots, order)
 
 
-def _forward(x: Tensor, table: Tensor, outputs: int, knots: Tensor, order: int) -> Tensor:
+def _forward(order: int, x: Tensor, table: Tensor, outputs: int, knots: Tensor) -> Tensor:
     y, chunk = x.new_empty(len(x), outputs), CHUNK * VECTOR // x.element_size()
     _call("forward", -(-len(x) // ROWS) * -(-table.shape[-1] // chunk), table, outputs, order, x, table, knots, y)
     return y
+
+
+def _backward(
+    order: int, x: Tensor, grad: Tensor, table: Tensor, knots: Tensor, of_x: bool, of_weight: bool
+) -> tuple[Tensor | None, Tensor | None]:
+    gx, gt = torch.empty_like(x) if of_x else None, torch.empty_like(table) if of_weight else None
+    (inputs, depth, _), outputs = table.shape, grad.shape[1]
+    _call("backward", -(-inputs // INPUTS), table, outputs, order, x, grad, table, knots, gx, gt)
+    return gx, None if gt is None else packed(table.new_empty(outputs, inputs, depth - 2 * order), order, gt)
 
 
 def _call(name: str, items: int, table: Tensor, outputs: int, order: int, *tensors: Tensor | None) -> None:

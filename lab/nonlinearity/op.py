@@ -254,13 +254,23 @@ def is_seen_through() -> bool:
 def is_for_native(tensors: Sequence[Tensor]) -> bool:
     """Whether compiled C may take these: plain tensors, all float32 or all float64, on the CPU, not empty, that nothing
     traces."""
+    return _fits(tensors, "cpu", (torch.float32, torch.float64)) and cpu_kernel() is native
+
+
+def is_for_triton(tensors: Sequence[Tensor]) -> bool:
+    """As `is_for_native`, for kernels in Triton: float32 on one CUDA device."""
+    return _fits(tensors, "cuda", (torch.float32,)) and cuda_kernel() is not formula
+
+
+def _fits(tensors: Sequence[Tensor], device: str, dtypes: tuple[torch.dtype, ...]) -> bool:
     if torch.compiler.is_compiling() or is_seen_through() or not is_plain(tensors):
         return False
     if any(map(torch._C._functorch.is_legacy_batchedtensor, tensors)):  # of torch.autograd.grad(is_grads_batched=True)
         return False
-    types = {tensor.dtype for tensor in tensors}
-    fits = len(types) == 1 and types <= {torch.float32, torch.float64}
-    return fits and all(tensor.is_cpu and tensor.numel() for tensor in tensors) and cpu_kernel() is native
+    kinds = {(tensor.dtype, tensor.device) for tensor in tensors}
+    if len(kinds) > 1 or not all(tensor.numel() for tensor in tensors):
+        return False
+    return all(dtype in dtypes and where.type == device for dtype, where in kinds)
 
 
 VMAP = torch._C._functorch.TransformType.Vmap

@@ -141,7 +141,7 @@ def _backward_table(
     program = tl.program_id(0)
     out = program % blocks * COLUMNS + tl.arange(0, COLUMNS)
     i, first = (program // blocks % inputs).to(tl.int64), program // blocks // inputs
-    own = sums + (first.to(tl.int64) * inputs + i) * (cells + ORDER) * width + out
+    part = sums + (first.to(tl.int64) * inputs + i) * (cells + ORDER) * width + out
     for step in range(steps):
         row = first.to(tl.int64) + step * programs
         inside = out < tl.where(row < rows, outputs, 0)
@@ -149,7 +149,7 @@ def _backward_table(
         d = tl.load(g + row * outputs + out, inside, 0.0)
         for k in tl.static_range(ORDER + 1):
             share = tl.where(beyond, 0.0, _basis(t, k, ORDER)) * d
-            tl.atomic_add(own + (cell + k) * width, share, inside, sem="relaxed")
+            tl.atomic_add(part + (cell + k) * width, share, inside, sem="relaxed")
 
 
 def forward(order: int, x: Tensor, table: Tensor, outputs: int, knots: Tensor) -> Tensor:

@@ -50,7 +50,7 @@ def compile_tables(model: nn.Module, x: Tensor, knots: int = 129) -> tuple[nn.Mo
     A table is linear between its knots, and constant beyond the interval; its values are float32, or float64 if the
     weights are. Errors have one entry a layer, in order. A layer that x does not reach stays as it is, with a warning.
     Derivatives reach inputs; tables do not learn. Fewer knots are faster: 33 to 129 stay in the processor's cache.
-    Raises ArgumentError where the model has nothing of the kind, and where a layer's inputs are not finite.
+    Raises ArgumentError where the model has none of all these, and where a layer's inputs are not finite.
 
     >>> model = nn.Sequential(KANLayer(2, 8), KANLayer(8, 1))
     >>> x = torch.rand(100, 2)
@@ -65,7 +65,7 @@ def compile_tables(model: nn.Module, x: Tensor, knots: int = 129) -> tuple[nn.Mo
         raise ArgumentError(f"x is {described(x)}; give a tensor, an example of the model's inputs with a row or more")
     model = copy.deepcopy(model).eval()
     parts = {name: part for name, part in model.named_modules() if _has_tables(part)}
-    if not parts:
+    if not parts and not any(isinstance(part, (Spline, ChannelSpline)) for part in model.modules()):
         raise ArgumentError(f"this {type(model).__name__} has no KAN layer, nor an activation of the lab that learns")
     spans = _inputs(model, parts, x)
     if left := [name for name in parts if name not in spans]:
@@ -88,7 +88,8 @@ def compile_tables(model: nn.Module, x: Tensor, knots: int = 129) -> tuple[nn.Mo
 class TableLayer(nn.Module):
     """y_o = Σ_i T_oi(x_i): x (…, inputs) → (…, outputs), with a table on each edge.
 
-    values: (outputs, inputs, knots), at even knots of [low, high]; beyond, the values at the ends.
+    values: (outputs, inputs, knots), at even knots of [low, high]; beyond, the values at the ends. Raises ArgumentError
+    for x of another width, and of whole numbers.
 
     >>> TableLayer(torch.tensor([[[0.0, 1.0]]]), 0.0, 1.0)(torch.tensor([[0.25], [7.0]])).tolist()
     [[0.25], [1.0]]
@@ -106,6 +107,8 @@ class TableLayer(nn.Module):
         self.register_buffer("knots", kan.knots(values.shape[-1] + 1, 1, low - step, high + step, values.device))
 
     def forward(self, x: Tensor) -> Tensor:
+        if x.shape[-1:] != self.packed.shape[:1] or not x.is_floating_point():
+            raise ArgumentError(f"x is {described(x)}; give floating-point numbers (…, {len(self.packed)})")
         table = _wide(self.packed)
         knots = self.knots.to(table)
         inside = x.to(table.dtype).clamp(knots[2], knots[-3])

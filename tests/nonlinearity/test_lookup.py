@@ -128,6 +128,27 @@ def test_layers_called_by_name_and_layers_left_out():
     assert tables(torch.rand(4, 2)).shape == (4, 3)
 
 
+def test_tables_refuse_what_the_layer_refuses():
+    """Fewer inputs than tables had been read beyond their end; whole numbers had given zeros."""
+    tables, _ = lab.compile_tables(KANLayer(3, 2), torch.rand(5, 3))
+    for x, said in (
+        (torch.rand(4, 2), r"shape \(4, 2\); give floating-point numbers \(…, 3\)"),
+        (torch.rand(4, 6), "give floating-point"),
+        (torch.tensor(0.5), "give floating-point"),
+        (torch.ones(4, 3, dtype=torch.long), "give floating-point"),
+    ):
+        with pytest.raises(lab.ArgumentError, match=said):
+            tables(x)
+    x = torch.rand(6, 3)
+    torch.testing.assert_close(torch.compile(tables, backend="aot_eager")(x), tables(x))
+
+
+def test_splines_are_tables_already():
+    model, x = nn.Sequential(nn.Linear(3, 8), lab.Spline.from_function(torch.sin)), torch.rand(5, 3)
+    tables, errors = lab.compile_tables(model, x)
+    assert errors == [] and tables is not model and torch.equal(tables(x), model(x))
+
+
 def test_a_layer_alone_and_what_is_refused():
     tables, _ = lab.compile_tables(KANLayer(2, 3), torch.rand(5, 2), 5)
     assert isinstance(tables, TableLayer) and tables(torch.rand(4, 6, 2)).shape == (4, 6, 3)

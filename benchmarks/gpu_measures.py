@@ -147,14 +147,14 @@ def kan_layers(work: Work) -> list[dict]:
                 f"the GPU kernel is not in use ({op.why_not_triton() or 'LAB_KERNEL=torch, or an old Triton'})"
             )
         table = kan.packed(weight.detach(), order)
-        found = (
+        computed = (
             kan_gpu.forward(order, x, table, outputs, knots),
             *kan_gpu.backward(order, x, grad, table, knots, True, True),
         )
         doubles = [part.detach().double().requires_grad_() for part in (x, weight)]
         y = functional.linear(kan.bases(doubles[0], layer.knots, order).flatten(-2), doubles[1].flatten(1))
         wanted = y.detach(), *torch.autograd.grad(y, doubles, grad.double())
-        error = max(float((a - b).abs().max() / b.abs().max()) for a, b in zip(found, wanted, strict=True))
+        error = max(float((a - b).abs().max() / b.abs().max()) for a, b in zip(computed, wanted, strict=True))
         row = {"rows": count, "inputs": inputs, "outputs": outputs, "grid": grid, "order": order, "error": error}
         if not error <= 1e-4:  # NaN is wrong, too
             raise LabError(f"the GPU kernel is wrong: {row}")

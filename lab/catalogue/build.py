@@ -123,25 +123,28 @@ def measured(
     join: do not train runs whose learning curves are shipped, if the figure is drawn from learning curves alone; nor
         search for functions whose searches are shipped.
     """
-    store, name = as_store(store), entry.name
-    planned = entry.plan(scale, seeds or entry.seeds[scale])
-    specs = list(dict.fromkeys(spec for _, spec in planned))
-    absent = [spec for spec in specs if not store.has(spec)] if join and entry.histories else []
-    joined = shipped_histories(name.partition("/")[0], scale, absent) if absent else {}
-    others = [spec for spec in specs if spec not in joined]
-    forced = [*specs, *(search for spec in specs for search in needs(spec))]
-    if force and store.force(forced) and progress:
-        again = sum(map(store.has, specs))
-        print(f"{name}: an interrupted --force goes on; {again} of {len(specs)} runs trained again", file=sys.stderr)
-    missing = [spec for spec in others if not store.has(spec)]
-    place = device if cluster is None else ""
-    said = progress and announce(entry, scale, len(specs), len(missing), place)
-    if join:
-        copy_searches(missing, store)
+    store, name, seeds = as_store(store), entry.name, seeds or entry.seeds[scale]
+    every = dict.fromkeys(spec for _, spec in entry.plan(scale, seeds))
+    forced = [*every, *(search for spec in every for search in needs(spec))]
+    goes_on = force and store.force(forced) and progress
     start = time.perf_counter()
-    store.check_one_revision(specs)  # those that are joined are of today's
     with connected(cluster) as client:
-        complete(others, store, device, progress, cluster=client, announce=not said)
+        for planned, later in entry.stages(scale, seeds, store):
+            specs = list(dict.fromkeys(spec for _, spec in planned))
+            total = len(specs) + len(later)
+            absent = [spec for spec in specs if not store.has(spec)] if join and entry.histories else []
+            joined = shipped_histories(name.partition("/")[0], scale, absent) if absent else {}
+            others = [spec for spec in specs if spec not in joined]
+            missing = [spec for spec in others if not store.has(spec)]
+            if goes_on:
+                again = f"{total - len(later) - len(missing)} of {total} runs trained again"
+                print(f"{name}: an interrupted --force goes on; {again}", file=sys.stderr)
+            place = device if cluster is None else ""
+            said = progress and announce(entry, scale, total, len(missing) + len(later), place)
+            if join:
+                copy_searches(missing, store)
+            store.check_one_revision(specs)  # those that are joined are of today's
+            complete(others, store, device, progress, cluster=client, announce=not said)
     store.end_force(forced)
     runs: list[tuple[dict, Any]] = [(labels, joined.get(spec) or Run(spec, store)) for labels, spec in planned]
     table = entry.measure(runs, entry.examples[scale]) if entry.examples else entry.measure(runs)
@@ -285,8 +288,8 @@ class EntryRuns:
         specs = [spec for _, spec in named.values() if store.home(spec) is store] if trained else []
         missing, said = sum(not store.has(spec) for spec in specs), False
         if missing and progress:
-            whole = self._entry.plan(self.scale, self._entry.seeds[self.scale])
-            said = announce(self._entry, self.scale, len({spec for _, spec in whole}), missing)
+            whole, later = self._entry.known(self.scale, self._entry.seeds[self.scale], store)
+            said = announce(self._entry, self.scale, len({spec for _, spec in whole}) + len(later), missing)
         complete(specs, store, progress=progress, announce=not said)
         return {title: Run(spec, store.home(spec)) for title, (_, spec) in named.items()}
 

@@ -4,7 +4,6 @@ import runpy
 import secrets
 from dataclasses import replace
 from datetime import UTC, datetime
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +20,7 @@ from lab.nonlinearity.part import as_module, as_part
 from lab.nonlinearity.spline import Spline, check_finite, check_single
 from lab.nonlinearity.table import TABLE
 from lab.nonlinearity.zoo import MINE, keep, zoo_files
+from lab.papers.entry import Planned
 from lab.places import VERSION
 from lab.run import Run, complete
 from lab.spec import Knots, Part, key
@@ -133,21 +133,26 @@ def standing(
     if not functions:
         return made
     entry, store = build.registry.entry(ENTRY), as_store(store)
-    every = league.plan(made.scale, entry.seeds[made.scale], yours=functions)
-    planned = [(labels, spec) for labels, spec in every if labels["function"] in functions]
+
+    def plan(scale: str, seeds: int) -> list[Planned]:
+        every = league.plan(scale, seeds, yours=functions)
+        return [(labels, spec) for labels, spec in every if labels["function"] in functions]
+
+    entry, seeds = replace(entry, plan=plan), entry.seeds[made.scale]
     if not train:
+        planned, _ = entry.known(made.scale, seeds, store)
         lacking = {labels["function"] for labels, spec in planned if not store.has(spec)}
         functions = {name: part for name, part in functions.items() if name not in lacking}
-        planned = [(labels, spec) for labels, spec in planned if labels["function"] in functions]
-    if not planned:
+    if not functions:
         return made
-    complete([spec for _, spec in planned], store, device, progress)
+    for planned, _ in entry.stages(made.scale, seeds, store):
+        complete([spec for _, spec in planned], store, device, progress)
     runs = [(labels, Run(spec, store)) for labels, spec in planned]
     table = pd.concat([made.table, league.measure(runs, league.goals_of(made.table))], ignore_index=True)
     facts = dict(made.provenance)
     facts["runs"] = facts["runs"] | {key(spec): f"{spec.task_name}, seed {spec.seed}" for _, spec in planned}
     facts["own"] = {name: document.read(zoo_files()[name])["provenance"] for name in functions}
-    return draw(replace(entry, plan=partial(league.plan, yours=functions)), made.scale, table, facts, {})
+    return draw(entry, made.scale, table, facts, {})
 
 
 def in_words(made: Figure) -> str:

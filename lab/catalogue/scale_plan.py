@@ -26,6 +26,7 @@ from lab.jobs.trainers import fleet_size
 from lab.kinds import Sizes
 from lab.scale import SCALES, check_scale
 from lab.spec import FineTuning, RunSpec, all_needs, is_search, key, needs
+from lab.store import Store
 
 RECORDED = ("laptop", "overnight")  # scales whose step times are fitted
 WORKERS = (1, 8, 64)
@@ -199,8 +200,8 @@ def rows(scale: str = "paper", times: StepTimes | None = None, names: Sequence[s
     check_scale(scale, SCALES)
     times, table, together, minutes = times or recorded(), [], dict[Any, None](), 0.0
     for entry in entries().values():
-        planned = entry.plan(scale, entry.seeds[scale]) if scale in entry.scales else []
-        specs = list(dict.fromkeys(spec for _, spec in planned))
+        planned, later = entry.known(scale, entry.seeds[scale], Store()) if scale in entry.scales else ([], [])
+        specs = list(dict.fromkeys(spec for _, spec in [*planned, *later]))
         specs = list(dict.fromkeys([*(each for spec in specs for each in all_needs(spec)), *specs]))  # searches first
         if specs and (names is None or entry.name in names):
             table.append(_row(entry.name, specs, entry.minutes[scale], times))

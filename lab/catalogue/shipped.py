@@ -38,7 +38,7 @@ def shipped_results(name: str, scale: str) -> Results:
 
 def trained(entry: Entry, scale: str, store: Store) -> bool:
     """Whether the store has all runs of an entry; never where there are none to train."""
-    planned = entry.plan(scale, entry.seeds[scale])
+    planned, _ = entry.known(scale, entry.seeds[scale], store)
     return bool(planned) and all(store.has(spec) for _, spec in planned)
 
 
@@ -62,13 +62,17 @@ def shipped_plan(entry: Entry, facts: dict) -> list[Planned]:
     """What an entry plans today, for the number of seeds that results with this provenance were made with.
 
     That is the entry's own number where its plan has exactly these runs (some kinds may have more seeds than others),
-    else the number of seeds that the provenance lists.
+    else the number of seeds that the provenance lists. Of an entry that is `tuned`, at the rates that were chosen.
     """
-    scale = facts["scale"]
-    plan = entry.plan(scale, entry.seeds[scale])
+
+    def of(seeds: int) -> list[Planned]:
+        plan = entry.plan(facts["scale"], seeds)
+        return [one for one in plan if key(one[1]) in facts["runs"]] if entry.tuned else plan
+
+    plan = of(entry.seeds[facts["scale"]])
     if {key(spec) for _, spec in plan} == set(facts["runs"]):
         return plan
-    return entry.plan(scale, max(1, len(facts["seeds"])))
+    return of(max(1, len(facts["seeds"])))
 
 
 def read(entry: Entry, scale: str, here: Results | None = None) -> Figure:

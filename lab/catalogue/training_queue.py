@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
+from itertools import zip_longest
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -15,6 +16,7 @@ from lab import engine
 from lab.catalogue.build import figure
 from lab.catalogue.registry import entries
 from lab.catalogue.scorecard import score
+from lab.catalogue.shipped import trained
 from lab.cluster.connection import connected
 from lab.data import datasets
 from lab.devices import choose_device
@@ -36,18 +38,15 @@ class OutOfTime(BaseException):
 
 @dataclass(frozen=True)
 class Waiting:
-    """A figure with runs that are missing from the store. minutes: what the catalogue says that these runs take."""
+    """A figure with runs that are missing from the store. specs: those that are known. runs: how many it is made of.
+    minutes: what the catalogue says that the missing ones take."""
 
     entry: Entry
     specs: tuple[Spec, ...]
+    runs: int
     missing: int
     minutes: float
     open_claims: int
-
-    @property
-    def runs(self) -> int:
-        """How many it is made of."""
-        return len(self.specs)
 
     @property
     def worth(self) -> float:
@@ -65,11 +64,14 @@ def waiting(scale: str, store: Store, papers: Iterable[str] = (), only: str = ""
     check_scale(scale, SCALES)
     queue = []
     for entry in (entry for paper in tuple(papers) or (None,) for entry in entries(paper).values()):
-        planned = entry.plan(scale, entry.seeds[scale]) if scale in entry.scales and only in ("", entry.name) else []
+        if scale not in entry.scales or only not in ("", entry.name):
+            continue
+        planned, later = entry.known(scale, entry.seeds[scale], store)
         specs = tuple(dict.fromkeys(spec for _, spec in planned))
-        if missing := sum(not store.has(spec) for spec in specs):
-            minutes = entry.minutes[scale] * missing / len(specs)
-            queue.append(Waiting(entry, specs, missing, minutes, _open_claims()[entry.name]))
+        if missing := sum(not store.has(spec) for spec in specs) + len(later):
+            runs = len(specs) + len(later)
+            minutes = entry.minutes[scale] * missing / runs
+            queue.append(Waiting(entry, specs, runs, missing, minutes, _open_claims()[entry.name]))
     return sorted(queue, key=lambda one: (-one.worth, one.minutes))
 
 
@@ -107,20 +109,27 @@ def train_all(
     try:
         with connected(cluster) as client:
             if client is not None:
-                urgency = {spec: one.worth for one in reversed(queue) for spec in one.specs}
-                missing = sum(not store.has(spec) for spec in urgency)
-                say(f"{len(queue)} figures, {missing} of {len(urgency)} runs to be trained")
+                stages = (one.entry.stages(scale, one.entry.seeds[scale], store) for one in queue)
                 with suppress(OutOfTime):
-                    in_time(0, 0, "")
-                    engine.complete(list(urgency), store, device, report=in_time, cluster=client, urgency=urgency)
-                queue = [one for one in queue if all(map(store.has, one.specs))]
+                    for stage in zip_longest(*stages, fillvalue=([], [])):
+                        known = [
+                            (one, spec) for one, (planned, _) in zip(queue, stage, strict=True) for _, spec in planned
+                        ]
+                        urgency: dict[Spec, float] = {spec: one.worth for one, spec in reversed(known)}
+                        missing = sum(not store.has(spec) for spec in urgency)
+                        figures = len({one.entry.name for one, _ in known})
+                        say(f"{figures} figures, {missing} of {len(urgency)} runs to be trained")
+                        in_time(0, 0, "")
+                        engine.complete(list(urgency), store, device, report=in_time, cluster=client, urgency=urgency)
+                queue = [one for one in queue if trained(one.entry, scale, store)]
             for one in queue:
                 name = one.entry.name
                 if client is None:
                     say(f"{name}: {one.missing} of {one.runs} runs, about {one.minutes:.0f} minutes")
                     if not all(map(store.has, one.specs)):  # another figure may have trained them all
                         in_time(0, 0, "")
-                    engine.complete(one.specs, store, device, report=in_time)
+                    for planned, _ in one.entry.stages(scale, one.entry.seeds[scale], store):
+                        engine.complete([spec for _, spec in planned], store, device, report=in_time)
                 made = figure(name, scale, shipped=False, store=store, progress=False)
                 made.write(out / name / scale)
                 say(f"  {made.summary}" if client is None else f"{name}: {made.summary}")

@@ -28,8 +28,8 @@ def verify(path: str | Path) -> tuple[bool, str]:
     tasks, seeds = stated.get("tasks"), stated.get("seeds_asked")  # where not all of the figure was asked for
     check_scale(scale, entry.scales)
     of_these = entry.for_tasks(tasks) if tasks else entry
-    planned = [spec for _, spec in of_these.plan(scale, seeds or entry.seeds[scale])]
-    stored = all(map(Store().has, planned))
+    planned, _ = of_these.known(scale, seeds or entry.seeds[scale], store := Store())
+    stored = all(store.has(spec) for _, spec in planned)
     whole = shipped_results(entry.name, scale).tasks(of_these) == of_these.tasks
     shipped = not seeds and whole and not (stored and planned)
     if not stored and not shipped:

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import groupby
 
@@ -14,10 +14,12 @@ import pandas as pd
 from lab.data import datasets
 from lab.errors import ArgumentError, check_choice, check_type, listed
 from lab.papers.claims import Claim
+from lab.papers.tables import best_rates, per_run
 from lab.plots import go
 from lab.run import Run
 from lab.scale import SCALES
 from lab.spec import RunSpec
+from lab.store import Store
 
 SILENT = object()  # the paper's value where it has none
 
@@ -135,6 +137,35 @@ Planned = tuple[dict, RunSpec]  # labels (task, method, …) of a run, and the r
 
 
 @dataclass(frozen=True)
+class Tuned:
+    """Each kind of runs at its own rate: a plan has all of them at every rate, and those on `test` are trained at the
+    rate alone that is best on `val`.
+
+    kinds: labels that tell kinds apart. score: of a run on `val`; the highest mean is best, as `best_rates` has it.
+    full: scales at which every run of the plan is trained.
+    """
+
+    kinds: tuple[str, ...]
+    score: Callable[[Run], float]
+    full: tuple[str, ...] = ()
+
+    def known(self, plan: Sequence[Planned], store: Store) -> tuple[list[Planned], list[Planned]]:
+        """As `Entry.known`, of a plan. A kind without runs on `val` has nothing to choose."""
+        each = [(tuple(labels[name] for name in self.kinds), labels, spec) for labels, spec in plan]
+        whole = {kind: True for kind, _, spec in each if spec.tuning}  # whether all of these are here
+        whole |= {kind: False for kind, _, spec in each if spec.tuning and not store.has(spec)}
+        val = [(labels, Run(spec, store)) for kind, labels, spec in each if spec.tuning and whole[kind]]
+        best = best_rates(per_run(val, lambda run: {"score": self.score(run)}), self.kinds, "score") if val else {}
+        known, later, first = [], [], dict[tuple, float]()
+        for kind, labels, spec in each:
+            if spec.tuning or kind not in whole or labels["rate"] == best.get(kind):
+                known.append((labels, spec))
+            elif not whole[kind] and labels["rate"] == first.setdefault(kind, labels["rate"]):
+                later.append((labels, spec))
+        return known, later
+
+
+@dataclass(frozen=True)
 class Entry:
     """A figure or table of a paper."""
 
@@ -145,7 +176,8 @@ class Entry:
     paper_says: str
     # from an empty store, by scale: sums of single runs on 2 idle cores; `paper` is a guess. It has these scales
     minutes: dict[str, float]
-    plan: Callable[[str, int], list[Planned]]  # (scale, seeds) → runs with their labels; none where nothing is trained
+    # (scale, seeds) → runs with their labels, where `tuned` at every rate; none where nothing is trained
+    plan: Callable[[str, int], list[Planned]]
     # (runs) → tidy table, one row per run and measurement; (runs, examples) where `examples` has their number
     measure: Callable[..., pd.DataFrame]
     plot: Callable[..., go.Figure]  # pure
@@ -166,11 +198,26 @@ class Entry:
     printed: Callable[[pd.DataFrame], pd.DataFrame] | None = None
     curves: bool = False  # keep the learning curves beside the table, where the table holds one step of them
     histories: bool = False  # `measure` reads learning curves alone: `spec`, `steps`, `accuracy`, `diverged` of runs
+    tuned: Tuned | None = None  # of which runs of its plan the figure is made
     # among the entries of its paper: kind, letter of the appendix, number, part; where its name has these, it says so
     place: tuple[str, str, int, str] | None = None
 
     def __post_init__(self):
         _ = self.order  # refuses an entry that has none
+        if self.tuned and self.histories:
+            raise ValueError(f"{self.name}: a rate is chosen by runs in the store, not by shipped learning curves")
+
+    def known(self, scale: str, seeds: int, store: Store) -> tuple[list[Planned], list[Planned]]:
+        """The runs of its plan that the figure is made of, as far as the store tells; and others that stand for those
+        still to be chosen, by runs on `val` that are missing: those at the first rate, as many as at the best."""
+        plan = self.plan(scale, seeds)
+        return self.tuned.known(plan, store) if self.tuned and scale not in self.tuned.full else (plan, [])
+
+    def stages(self, scale: str, seeds: int, store: Store) -> Iterator[tuple[list[Planned], list[Planned]]]:
+        """What is `known`; where more is still to be chosen, all of it again once the caller has trained this."""
+        yield (known := self.known(scale, seeds, store))
+        if known[1]:
+            yield self.known(scale, seeds, store)
 
     def for_tasks(self, tasks: Sequence[str]) -> Entry:
         """The same figure of some of its tasks.

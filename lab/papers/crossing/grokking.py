@@ -20,9 +20,9 @@ from lab.estimates import proportion
 from lab.nonlinearity.part import as_part
 from lab.nonlinearity.spline import Spline
 from lab.papers.claims import Claim, Verdict, absent, all_of, any_of
-from lab.papers.entry import SILENT, Entry, Field, Origin, Planned
+from lab.papers.entry import SILENT, Entry, Field, Origin, Planned, Tuned
 from lab.papers.simplicity.settings import LEARNED, LEVEL, METHODS, RELU, TORCH_SIZE, of_operations
-from lab.papers.tables import Labelled, alive, best_rates, per_run, ratio_of_steps
+from lab.papers.tables import Labelled, alive, at_best_rates, best_rates, per_run, ratio_of_steps
 from lab.places import ZOO
 from lab.plots import go
 from lab.plots.caption import set_reading
@@ -55,17 +55,6 @@ STEPS = {RELU: 800, LEARNED: 250}  # a longer way is told of as "never"
 LONGER = 4  # times as many of modulus 27 at larger scales: multiplication takes them
 FUNCTION = ZOO / "simplicity/addition-27.json"  # learned for addition modulo 27; here for all operations
 HELD = 0.1  # of what is not the test split: it decides on rates, and stays out of training
-# The best rates on val, of which alone a dozen seeds are trained; of other tasks all are.
-TUNED = {  # in the order of OPTIMIZERS
-    ("a+b mod 27", RELU, "softmax"): (0.03, 0.01, 0.3, 0.1, 0.03),
-    ("a+b mod 27", RELU, "StableMax"): (0.1, 0.1, 0.3, 0.1, 0.1),
-    ("a+b mod 27", LEARNED, "softmax"): (0.03, 0.0, 0.03, 0.03, 0.03),
-    ("a+b mod 27", LEARNED, "StableMax"): (0.03, 0.0, 0.03, 0.01, 0.03),
-    ("ab mod 27", RELU, "softmax"): (0.03, 0.1, 0.1, 0.1, 0.03),
-    ("ab mod 27", RELU, "StableMax"): (0.03, 0.1, 0.3, 0.1, 0.03),
-    ("ab mod 27", LEARNED, "softmax"): (0.1, 0.0, 0.03, 0.1, 0.03),
-    ("ab mod 27", LEARNED, "StableMax"): (0.03, 0.0, 0.03, 0.1, 0.03),
-}
 TEST, VAL = "test", "val"
 CELL = ["task", "function", "loss", "optimizer"]
 ROUNDS, PER_ROUND = {"smoke": 1, "laptop": 11}, 4  # of timing: steps of every cell in turn
@@ -101,22 +90,18 @@ def run_of(scale: str, labels: dict[str, Any], task: Operation, seed: int) -> Ru
 
 
 def plan(scale: str, seeds: int) -> list[Planned]:
-    """Every cell at each rate on `val`, and at the best (of a task that was not tuned: at each) on `test`. AdamW
-    without decay, which StableMax is said to make up for, has ReLU alone."""
+    """Every cell at each rate, on `test` and with other seeds on `val`, which say at which rate those on `test` are
+    trained. AdamW without decay, which StableMax is said to make up for, has ReLU alone."""
     runs: list[Planned] = []
     for task in tasks(scale):
         for function in METHODS:
             for loss in LOSSES:
-                best = dict(zip(OPTIMIZERS, TUNED.get((task.name, function, loss), ()), strict=False))
                 for optimizer, (_, _, rates) in OPTIMIZERS.items():
                     if function == LEARNED and optimizer == ADAM:
                         continue
                     for rate in rates[:1] if scale == "smoke" else rates:
                         cell = {"task": task.name, "function": function, "loss": loss, "optimizer": optimizer}
-                        counts = [(VAL, FIRST_TUNING, TUNING[scale])]
-                        if scale == "smoke" or best.get(optimizer, rate) == rate:
-                            counts.insert(0, (TEST, 0, seeds))
-                        for split, first, count in counts:
+                        for split, first, count in ((TEST, 0, seeds), (VAL, FIRST_TUNING, TUNING[scale])):
                             labels = cell | {"rate": rate, "split": split}
                             runs += [(labels, run_of(scale, labels, task, first + n)) for n in range(count)]
     return runs
@@ -129,12 +114,17 @@ def measure(runs: Labelled) -> pd.DataFrame:
 
     def of_run(run: Run) -> dict:
         step = run.first_step(LEVEL, run.spec.evaluate[0])
-        return {"accuracy": float(run.accuracy.mean()), "step": step, "last": int(run.steps[-1])}
+        return {"accuracy": _mean(run), "step": step, "last": int(run.steps[-1])}
 
     times = seconds_a_step(runs)
-    table = per_run(runs, of_run).round({"accuracy": 4, "step": 1})
+    table = per_run(runs, of_run).round({"step": 1})
     ms = [round(1000 * times[tuple(labels[name] for name in CELL)], 3) for labels, _ in runs]
     return table.assign(ms=ms)[[*(name for name in table if name != "diverged"), "ms", "diverged"]]
+
+
+def _mean(run: Run) -> float:
+    """Accuracy, 0 to 1, over training."""
+    return float(np.round(float(run.accuracy.mean()), 4))
 
 
 def seconds_a_step(runs: Labelled) -> dict[tuple, float]:
@@ -144,9 +134,10 @@ def seconds_a_step(runs: Labelled) -> dict[tuple, float]:
     """
     cells: dict[tuple, list[Run]] = {}
     for labels, run in runs:
-        cells.setdefault(tuple(labels[name] for name in CELL), []).extend([run] if labels["split"] == TEST else [])
+        cells.setdefault(tuple(labels[name] for name in CELL), []).append(run)
     fleets = {}
-    for cell, members in cells.items():
+    for cell, every in cells.items():
+        members = [run for run in every if not run.spec.tuning] or every  # of one that diverged at every rate
         long = [replace(run.spec, recipe=replace(run.spec.recipe, every=run.spec.recipe.steps)) for run in members]
         parts = [tuple(resolve(p, run.store) for p in run.spec.model.parts.values()) for run in members]
         same = [n for n, spec in enumerate(long) if spec.recipe.rate == long[0].recipe.rate]
@@ -165,17 +156,13 @@ def seconds_a_step(runs: Labelled) -> dict[tuple, float]:
 
 
 def chosen(table: pd.DataFrame) -> pd.DataFrame:
-    """The rows on `test` at the rate of each cell; beyond: whether it is the best on `val`, and rates on both sides of
-    it were tried."""
-    val, test = table[table["split"] == VAL], table[table["split"] == TEST]
-    best, ends = best_rates(val, CELL, "accuracy"), val.groupby(CELL)["rate"].agg(["min", "max"])
-    parts = []
-    for cell, rows in test.groupby(CELL, sort=False):
-        rates = rows["rate"].unique()
-        rate = best[cell] if best.get(cell) in rates else rates[0]
-        inside = bool(ends.loc[cell, "min"] < rate < ends.loc[cell, "max"])
-        parts.append(rows[rows["rate"] == rate].assign(beyond=inside and rate == best.get(cell)))
-    return pd.concat(parts, ignore_index=True)
+    """The rows on `test` at the rate of each cell that is best on `val`; beyond: whether rates on both sides of it were
+    tried."""
+    val = table[table["split"] == VAL]
+    rows = at_best_rates(table[table["split"] == TEST], best_rates(val, CELL, "accuracy"), CELL)
+    rows = rows.join(val.groupby(CELL)["rate"].agg(["min", "max"]), on=CELL).reset_index(drop=True)
+    inside = (rows.pop("min") < rows["rate"]) & (rows["rate"] < rows.pop("max"))
+    return rows.assign(beyond=inside)
 
 
 def times_as_fast(table: pd.DataFrame, slow: dict, fast: dict, unit: str = "steps", **claimed) -> Iterator[Verdict]:
@@ -237,7 +224,7 @@ def _function(table: pd.DataFrame) -> Verdict:
 def _claim(name: str, says: str, measure: Any, of: str = "") -> Claim:
     """of: what is published."""
     decides = "scale overnight, which has more steps, and modulus 97"
-    return Claim(name, says, measure, decides=f"{decides}; {of}" if of else decides, hours=2.5)
+    return Claim(name, says, measure, decides=f"{decides}; {of}" if of else decides, hours=1.5)
 
 
 MUON_SAYS = "published are 103 epochs for 153 (p = 6e-8), and by others that it is not clearly so"
@@ -292,7 +279,8 @@ def summary(table: pd.DataFrame) -> str:
 
 
 def numbers(table: pd.DataFrame) -> str:
-    """How many runs of each cell get there, where not all do, and which rates are at an end of those tried."""
+    """How many runs of each cell get there, where not all do; which rates are at an end of those tried; which cells
+    diverged at every rate."""
     rows = chosen(table)
     few, ends = [], []
     for cell, one in rows.groupby(CELL, sort=False):
@@ -301,6 +289,9 @@ def numbers(table: pd.DataFrame) -> str:
         ends += [f"{name} {one['rate'].iloc[0]:g}"] if not one["beyond"].all() else []
     said = [f"Runs that get there, where not all do: {'; '.join(few)}."] if few else []
     said += [f"The rate is at an end of those tried, and a better one may lie beyond: {'; '.join(ends)}."] * bool(ends)
+    there, every = (set(each[CELL].itertuples(index=False, name=None)) for each in (rows, table))
+    gone = [", ".join(cell) for cell in sorted(every - there)]
+    said += [f"A run diverged on val at every rate: {'; '.join(gone)}."] * bool(gone)
     return " ".join(said)
 
 
@@ -369,6 +360,7 @@ ENTRIES = (
         "none; others say that Muon and Grokfast are sooner, or not clearly, and StableMax and ⊥Grad do without decay",
         tasks=tuple(task.name for task in tasks("paper")),
         plan=plan,
+        tuned=Tuned(tuple(CELL), _mean),
         measure=measure,
         plot=plot,
         summary=summary,
@@ -385,7 +377,7 @@ ENTRIES = (
                 "decays: of .1 to 10 the best on val for ReLU and softmax on addition modulo 27, one for an optimizer",
             ),
         ),
-        minutes={"smoke": 0.5, "laptop": 10, "overnight": 160, "paper": 150},
+        minutes={"smoke": 0.5, "laptop": 10, "overnight": 100, "paper": 70},
         place=("fig", "", 6, ""),
     ),
 )

@@ -7,19 +7,21 @@ import torch
 
 from lab import kinds
 from lab.catalogue import league as users_league
-from lab.catalogue.build import check, figure
+from lab.catalogue.build import check, figure, measured
 from lab.catalogue.registry import entry
-from lab.catalogue.shipped import shipped_results
+from lab.catalogue.shipped import shipped_plan, shipped_results, trained
+from lab.catalogue.training_queue import train_all, waiting
 from lab.cli import main
 from lab.errors import ArgumentError, LabError
 from lab.nonlinearity.spline import Spline
-from lab.papers.crossing import connectivity, league
+from lab.papers.crossing import connectivity, grokking, league
 from lab.papers.crossing.compatibility import BASELINE, TUNING_SEED, at_best, gains, places, rates_of
 from lab.papers.crossing.multitask import TASKS, shared
 from lab.papers.tables import best_rates
 from lab.resolve import resolve
+from lab.run import complete
 from lab.scale import COMMON
-from lab.spec import Learned, RunSpec, SharedSearch, from_json, key, needs, replace, to_json
+from lab.spec import Knots, Learned, RunSpec, SharedSearch, from_json, key, needs, replace, to_json
 from lab.store import Store
 from tests.papers.crossing.planted import NAMES, PLANTED
 from tests.papers.plans import planned_runs
@@ -150,10 +152,87 @@ def test_a_function_that_diverged_stands_in_the_league_as_such():
     table.loc[table["function"] == "tanh", "diverged"] = True
     ranks = league.ranking(table).set_index(["task", "function"])
     row = ranks.loc[("memorize", "tanh")]
-    assert row["diverged"] == 12 and row[["rate", "score", "gain", "low"]].isna().all()
+    assert row["diverged"] == 4 and row[["rate", "score", "gain", "low"]].isna().all()
     assert ranks.loc[("memorize", "prelu"), "diverged"] == 0 and (ranks["seconds"] == 2.0).all()
     drawn = entry("crossing/league").plot(table)
     assert any("tanh" in text and text.endswith("†") for text in drawn.layout.yaxis.ticktext)
+
+
+def test_what_diverged_at_every_rate_is_named_beside_the_optimizers():
+    table = PLANTED["crossing/grokking"](True)
+    gone = (table["task"] == "ab mod 27") & (table["optimizer"] == "Muon") & (table["function"] == "ReLU")
+    table.loc[gone, "diverged"] = True
+    said = grokking.numbers(table[~gone | (table["split"] == "val")])
+    names = "ab mod 27, ReLU, StableMax, Muon; ab mod 27, ReLU, softmax, Muon"
+    assert f"diverged on val at every rate: {names}." in said
+
+
+@pytest.fixture
+def rated(store_folder, monkeypatch):
+    """The league with three rates for perceptrons, and a function that diverges at each of them."""
+    monkeypatch.setitem(league.RATES, "smoke", (0.003, 0.01, 0.03))
+    monkeypatch.setattr(league, "functions", lambda scale: ("relu", "gelu", "prelu"))
+    huge = {"huge": (Knots(-1.0, 1.0, (1e30, -1e30)), 50)}
+    found = replace(entry("crossing/league"), plan=lambda scale, seeds: league.plan(scale, seeds, huge))
+    monkeypatch.setattr("lab.catalogue.registry.entry", lambda name, tasks=None: found)
+    monkeypatch.setattr("lab.catalogue.training_queue.entries", lambda paper=None: {found.name: found})
+    return found
+
+
+ON_VAL = 4 * (1 + 3)  # runs of four functions: on one task at a single rate, on another at three, with a seed each
+AT_BEST = 2 * 3 * 2  # with two seeds each, but for what diverged
+
+
+def test_at_its_best_rates_alone_the_league_is_that_of_all_rates(rated):
+    store = Store()
+    first, later = rated.known("smoke", 2, store)
+    assert len(first) == ON_VAL and len(later) == AT_BEST + 4 and all(spec.tuning for _, spec in first)
+    table, facts, _ = measured(rated, "smoke", store=store, progress=False)
+    assert len(list(store.results())) == len(table) == len(facts["runs"]) == ON_VAL + AT_BEST
+    assert shipped_plan(rated, facts) == rated.known("smoke", 2, store)[0]
+    every, _, _ = measured(replace(rated, tuned=None), "smoke", store=store, progress=False)
+    assert len(every) == 3 * ON_VAL, "three seeds at every rate"
+    ranks, same = (league.ranking(one).drop(columns="cost") for one in (table, every))  # which is timed
+    pd.testing.assert_frame_equal(ranks, same)
+    row = ranks.set_index(["task", "function"]).loc[("a+b mod 27", "huge")]
+    assert row["diverged"] == row["seeds"] == 3 and np.isnan(row["rate"])
+
+
+def test_what_is_killed_while_rates_are_chosen_goes_on_there(rated, tmp_path):
+    store = Store()
+    first, _ = next(rated.stages("smoke", 2, store))
+    last = {"task": "a+b mod 27", "function": "prelu", "search": 0, "rate": 0.03, "split": "val"}
+    complete([spec for labels, spec in first if labels != last], store, progress=False)
+    known, later = rated.known("smoke", 2, store)
+    assert [(one["task"], one["function"]) for one, _ in later] == [(last["task"], last["function"])] * 2
+    assert len(known) == ON_VAL + AT_BEST - 2 and not trained(rated, "smoke", store)
+    complete([spec for _, spec in first], store, progress=False)
+    assert not trained(rated, "smoke", store), "a figure is not drawn without its seeds on test"
+    (one,) = waiting("smoke", store)
+    assert (one.missing, one.runs) == (AT_BEST, ON_VAL + AT_BEST)
+    assert train_all("smoke", 1, tmp_path / "out", store=store, say=lambda line: None) == []
+    assert trained(rated, "smoke", store) and len(list(store.results())) == one.runs
+    assert (tmp_path / "out" / rated.name / "smoke" / "table.csv").is_file()
+
+
+def test_a_cluster_trains_both(rated, tmp_path):
+    pytest.importorskip("distributed", reason="pip install 'lab-nonlinearities[cluster]'")
+    said, path = [], tmp_path / "cluster.yaml"
+    options = "{processes: false, n_workers: 0, threads_per_worker: 1, dashboard_address: null}"
+    path.write_text(f"class: distributed.LocalCluster\noptions: {options}\nworkers: 1\n")
+    assert train_all("smoke", 1, tmp_path / "out", store=Store(), say=said.append, cluster=path) == []
+    assert said[0] == f"1 figures, {ON_VAL} of {ON_VAL} runs to be trained"
+    assert said[1] == f"1 figures, {AT_BEST} of {ON_VAL + AT_BEST} runs to be trained"
+    assert len(list(Store().results())) == ON_VAL + AT_BEST
+
+
+def test_a_league_that_is_trained_again_is_trained_at_all_rates(rated, capsys):
+    store = Store()
+    measured(rated, "smoke", store=store, progress=False)
+    before = {path.stat().st_ctime_ns for path in store.results()}
+    table, _, _ = measured(rated, "smoke", store=store, force=True, progress=False)
+    after = [path.stat().st_ctime_ns for path in store.results()]
+    assert len(after) == len(table) == ON_VAL + AT_BEST and not before & set(after)
 
 
 def test_barriers_are_heights_above_the_line_between_both_ends():

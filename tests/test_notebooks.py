@@ -12,7 +12,7 @@ LIMIT = 60.0  # seconds on one core (design, "Notebooks")
 LONGEST = 5  # lines of a function
 TRAINS = re.compile(r"(?<![\w.])(lab\.(fit|train|search|compare)|optimizer\.step)\(")
 DURATION = re.compile(r"\btakes?\b[^.]*?\b(second|minute|hour)s?\b")
-ANNOUNCED = re.compile("steps, about .+ here$")  # what a busy machine takes long for
+ANNOUNCED = re.compile("steps, about .+ (here|left)$")  # what a busy machine takes long for
 OWN = "your_own_model.ipynb"  # its pictures are of what it measures itself
 
 

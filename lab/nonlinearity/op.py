@@ -34,7 +34,7 @@ def spline(x: Tensor, values: Tensor, low: float, high: float) -> Tensor:
     """φ(x), shape and dtype of `x`: values at evenly spaced knots of [low, high], linear between, constant outside.
 
     x: float64, float32, bfloat16 or float16; any shape with values (knots,), (runs, …) with values (runs, knots).
-    Computes in float64 if `x` or `values` are, else in float32.
+    Computes in float64 if `x` or `values` are, else in float32. ArgumentError where the runs of both differ.
 
     >>> spline(torch.tensor([-0.5, 9.0]), torch.tensor([0.0, 1.0, 2.0]), -1.0, 1.0)
     tensor([0.5000, 2.0000])
@@ -131,6 +131,11 @@ def _install(key: str, kernel) -> dict:
     """Make kernel() the module in charge of a kind of device; its implementations by operator."""
 
     def forward(x, values, low, high):
+        if values.dim() > 1 and x.shape[:1] != values.shape[:1]:
+            raise ArgumentError(
+                f"values of {len(values)} runs for inputs of shape {tuple(x.shape)}: give the inputs the runs as their"
+                " first axis, as in x.expand(runs, *x.shape)"
+            )
         return kernel().forward(x, values, low, high) if x.numel() else torch.empty_like(x)
 
     def backward(grad, x, values, low, high, of_x, of_values):

@@ -326,6 +326,12 @@ def test_whole_numbers_are_refused():
         Spline(draw(9))(torch.arange(3))
 
 
+@pytest.mark.parametrize("shape", [(3, 5), (), (1, 4), (0, 2)])
+def test_functions_of_other_runs_than_the_inputs_are_refused(kernel, shape):
+    with pytest.raises(ArgumentError, match="values of 4 runs for inputs of shape"):
+        op.spline(torch.zeros(shape), torch.zeros(4, 3), -1.0, 1.0)
+
+
 def test_kernels_are_forced_by_name(monkeypatch):
     monkeypatch.setenv("LAB_KERNEL", "fortran")
     with pytest.raises(ArgumentError, match="LAB_KERNEL='fortran': give native, numba, torch"):

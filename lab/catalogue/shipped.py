@@ -64,15 +64,14 @@ def shipped_plan(entry: Entry, facts: dict) -> list[Planned]:
     That is the entry's own number where its plan has exactly these runs (some kinds may have more seeds than others),
     else the number of seeds that the provenance lists. Of an entry that is `tuned`, at the rates that were chosen.
     """
-
-    def of(seeds: int) -> list[Planned]:
+    plan: list[Planned] = []
+    for seeds in (entry.seeds[facts["scale"]], max(1, len(facts["seeds"]))):
         plan = entry.plan(facts["scale"], seeds)
-        return [one for one in plan if key(one[1]) in facts["runs"]] if entry.tuned else plan
-
-    plan = of(entry.seeds[facts["scale"]])
-    if {key(spec) for _, spec in plan} == set(facts["runs"]):
-        return plan
-    return of(max(1, len(facts["seeds"])))
+        if entry.tuned:
+            plan = [one for one in plan if key(one[1]) in facts["runs"]]
+        if {key(spec) for _, spec in plan} == set(facts["runs"]):
+            break
+    return plan
 
 
 def read(entry: Entry, scale: str, here: Results | None = None) -> Figure:

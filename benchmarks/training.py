@@ -9,11 +9,11 @@ Ours is what the engine does: a fleet, with its batches made on the way, its opt
 is shown apart, as a share of training at the figure's own rhythm. Plain is the same model (its outputs are compared
 with ours before anything is timed), run by run, with batches ready in memory and torch's Adam; compiled is that under
 `torch.compile`, and ours is compiled once more as LAB_STEPS=compiled does it, and where one call takes a step, or all
-blocks of a transformer (of HYLA with LAB_STEPS=kernel), trained without it, as LAB_STEPS=plain does. All are
-interleaved, round by round, with a large float32 product that gives the machine's rate. Shown are medians over rounds:
-rows or tokens a second, the share of that rate which the matrix products of a step amount to, and how often as fast as
-the others ours is; seconds are those of the processor, of one thread, so that other work on the machine counts little.
-Then ours alone, by the clock, in one process and in two at the same time.
+blocks of a transformer, trained without it, as LAB_STEPS=plain does. All are interleaved, round by round, with a large
+float32 product that gives the machine's rate. Shown are medians over rounds: rows or tokens a second, the share of that
+rate which the matrix products of a step amount to, and how often as fast as the others ours is; seconds are those of
+the processor, of one thread, so that other work on the machine counts little. Then ours alone, by the clock, in one
+process and in two at the same time.
 
 Of a search, an episode half-way is timed, and its inner steps alone, with one call of C a step, then by torch.
 """

@@ -21,7 +21,8 @@ PACKAGES = ("torch", "numpy", "pandas", "plotly")
 # 3: of runs of `Perceptron` on tables: a step is one call (`lab.training.perceptron`).
 # 4: of searches for their functions by episodes: so are the inner steps.
 # 5: of runs of `ModelSpec` on tokens: losses and gradients are one call (`lab.training.blocks`).
-# A spec alone decides its revision: by default, C takes the steps of specs with one of the last three. A run has it
+# 6: of runs of `HyperModel` on tokens and on vectors, and of `ModelSpec` on vectors: all blocks are two calls.
+# A spec alone decides its revision: by default, C takes the steps of specs with one of the last four. A run has it
 # also where torch takes them after all: without a compiler, on a GPU, for functions, losses, optimizers and lengths of
 # inputs that C lacks. Both ways compute the same and round differently.
 ARITHMETIC = 2
@@ -37,7 +38,7 @@ def arithmetic(spec: object) -> str:
 
     >>> from lab.spec import EpisodeSpec, HyperModel, ModelSpec, Perceptron, RunSpec, SearchSpec
     >>> [arithmetic(RunSpec("addmod", model, None, 0)) for model in (ModelSpec(), ModelSpec(gated=True), HyperModel())]
-    ['5', '2', '2']
+    ['5', '2', '6']
     >>> arithmetic(SearchSpec("addmod", ModelSpec(), None)), arithmetic(EpisodeSpec((), Perceptron(), None, None))
     ('2', '4')
     """

@@ -40,7 +40,7 @@ from lab.versions import ARITHMETIC, arithmetic
 
 RUN = RunSpec("memorize", ModelSpec(layers=1, width=8), AdamTrapezoid(steps=2, rate=0.003, batch=8), seed=0)
 TODAY = arithmetic(RUN)
-KNOWN = {str(number) for number in range(1, 6)}
+KNOWN = {str(number) for number in range(1, 7)}
 RUNS = [replace(RUN, seed=seed) for seed in range(3)]
 HISTORY = {"steps": np.array([2]), "accuracy_test": np.array([0.25])}
 WEIGHTS = {"a": torch.ones(2)}
@@ -115,12 +115,14 @@ def test_revisions_are_of_what_trains(tmp_path):
     kinds = {
         ("memorize", ModelSpec()): "5",
         ("memorize", ModelSpec(gated=True)): "2",
-        ("memorize", HyperModel()): "2",
+        ("memorize", HyperModel()): "6",
         (text, ModelSpec()): "2",
         (text, HyperModel()): "2",
-        (Sraven(), ModelSpec()): "2",
+        (Sraven(), ModelSpec()): "6",
         ("memorize", ModelSpec(weighting="p1")): "2",
-        (Sraven(), HyperModel()): "2",
+        (Sraven(), HyperModel()): "6",
+        (Sraven(), HyperModel(experts=4)): "2",
+        (Sraven(), HyperModel(network="deep")): "2",
         (Sraven(), Perceptron()): "2",
         (table, Perceptron()): "3",
         (table, Perceptron(spectral=True)): "2",

@@ -89,7 +89,7 @@ class ModelSpec:
     @property
     def arithmetic(self) -> dict[str, int]:
         """Revisions of how it is trained, by what its inputs are, where they are not the lab's (`lab.versions`)."""
-        return {} if self.gated or self.weighting != "softmax" else {"tokens": 5}
+        return {} if self.gated or self.weighting != "softmax" else {"tokens": 5, "vectors": 6}
 
     @property
     def parts(self) -> dict[str, Part]:
@@ -122,6 +122,11 @@ class HyperModel:
     active: int = 2  # experts that work on a token
     dropout: float = 0.1  # of attention scores in training, the same for all sequences and heads of a step
     causal: bool = False  # tokens see those before them only
+
+    @property
+    def arithmetic(self) -> dict[str, int]:
+        """As in `ModelSpec`."""
+        return {} if self.experts or self.network == "deep" else {"tokens": 6, "vectors": 6}
 
     @property
     def parts(self) -> dict[str, Part]:

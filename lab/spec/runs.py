@@ -7,10 +7,11 @@ from lab.spec.models import Learned, Shaped
 from lab.spec.own import OwnTask
 from lab.spec.recipes import TUNINGS, Tuning
 from lab.spec.searches import OfTask, SharedSearch
+from lab.tasks.stream import StreamTask
 from lab.tasks.table import TableTask
 from lab.versions import ARITHMETIC
 
-INPUTS: dict[str, Any] = {"tokens": str | OwnTask, "row": TableTask}  # kinds of tasks
+INPUTS: dict[str, Any] = {"tokens": str | OwnTask, "vectors": StreamTask, "row": TableTask}  # kinds of tasks
 
 
 @dataclass(frozen=True)

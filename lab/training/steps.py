@@ -18,7 +18,7 @@ def describe() -> str:
     chosen, asked = chosen_steps(), " (LAB_STEPS)" if os.environ.get("LAB_STEPS") else ""
     if chosen == "kernel" and not op.describe().startswith("compiled C"):
         return f"plain{asked}: those in one call are for splines in compiled C"
-    taken = f"in C for perceptrons on tables and transformers{'' if asked else ' on tokens'}; plain for others"
+    taken = f"in C for perceptrons on tables and transformers{'' if asked else ', not on texts'}; plain for others"
     return (taken if chosen == "kernel" else chosen) + asked
 
 

@@ -252,9 +252,11 @@ def text():
     "made, chosen, note",
     [
         (fleet, "", BLOCKS),
-        (lambda: sraven([0]), "", ""),
-        (lambda: sraven([0]), "kernel", BLOCKS),
-        (lambda: sraven([0], MODEL), "", ""),
+        (lambda: fleet(model=replace(HYPER, causal=True, dropout=0.0), parts=[("relu", "gelu")]), "", BLOCKS),
+        (lambda: sraven([0]), "", BLOCKS),
+        (lambda: sraven([0]), "plain", ""),
+        (lambda: sraven([0], MODEL), "", BLOCKS),
+        (lambda: sraven([0], replace(HYPER, experts=4)), "", ""),
         (text, "", ""),
         (text, "kernel", BLOCKS),
         (lambda: fleet(model=replace(MODEL, mlp="prelu")), "", ""),
@@ -281,7 +283,7 @@ def test_with_another_kernel_steps_are_plain(monkeypatch):
 
 
 def test_how_steps_are_taken_says_which_transformers_have_the_kernel(monkeypatch):
-    for chosen, others in {"": " on tokens", "kernel": ""}.items():
+    for chosen, others in {"": ", not on texts", "kernel": ""}.items():
         monkeypatch.setenv("LAB_STEPS", chosen)
         assert f"transformers{others};" in describe()
 

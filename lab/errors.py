@@ -20,7 +20,16 @@ LARGEST = 2**63 - 1  # of a whole number: what torch and numpy take as a seed or
 
 
 class LabError(Exception):
-    """Something failed; the command line prints the text and exits with 1."""
+    """Something failed; the command line prints the text and exits with 1.
+
+    >>> print(LabError("no column 'a\\x0bb\\ud800'"))
+    no column 'a\\x0bb\\ud800'
+    """
+
+    def __str__(self) -> str:
+        """The text; names of the user's own in it may have characters that end lines or cannot be printed."""
+        text = super().__str__()
+        return text if text.isprintable() else "".join(c if c.isprintable() else ascii(c)[1:-1] for c in text)
 
 
 class ArgumentError(LabError, ValueError):

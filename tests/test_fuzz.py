@@ -132,6 +132,7 @@ FOUND = {  # reader, input, words of what is said; each had an error of another 
     "large": ("swapped", lambda seeds, _: swapped(seeds, functions={"shape": [2, 10**10]}), "more values"),
     "history": ("run", lambda seeds, _: bytes([1]) + b"text", "cannot be read"),
     "weights": ("run", lambda seeds, _: bytes([3]) + bytes(9), "cannot be read"),
+    "end of a line": ("table", lambda seeds, _: seeds("table")[0].replace(b"accuracy", b"a\x0bb", 1), r"task, a\x0bb"),
 }
 
 

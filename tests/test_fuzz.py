@@ -115,6 +115,11 @@ FOUND = {  # reader, input, words of what is said; each had an error of another 
     ),
     "one value": ("parquet", lambda _, folder: parquet(1 << 20, folder), "1,100 times"),
     "large number": ("csv", lambda seeds, _: seeds("csv")[0].replace(b"-0.132", b"1e300"), "has 1e+300 in row 1"),
+    "whole beyond labels": (
+        "csv",
+        lambda seeds, _: seeds("csv")[2].replace(b";0\n", b";1%s\n" % (b"0" * 19)),
+        "read",
+    ),
     "no letters": (
         "parquet",
         lambda seeds, _: seeds("parquet")[1].replace(b"2020-01-15", b"2020-01-\xf25"),

@@ -157,8 +157,17 @@ def is_numbering(name: str, values: Iterable) -> bool:
     if len(values) < 2 or np.ndim(values[0]):
         return False
     numbers = plain(np.array(values, dtype=object))
-    is_whole = numbers.dtype.kind != "f" or bool((numbers == np.round(numbers)).all())
+    is_whole = numbers.dtype.kind != "f" or are_labels(numbers)
     return is_whole and len(set(map(str, values))) == len(values)
+
+
+def are_labels(values: np.ndarray) -> bool:
+    """Whether these numbers, of any shape, are whole and small enough to be labels in int64.
+
+    >>> are_labels(np.array([3.0, -1.0])), are_labels(np.array([3.5])), are_labels(np.array([1e19, 2e19]))
+    (True, False, False)
+    """
+    return bool((values == np.round(values)).all() and (np.abs(values) < 2.0**63).all())
 
 
 def counts_rows(values: np.ndarray) -> bool:

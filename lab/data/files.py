@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
+from lab.data.arrays import are_labels
 from lab.errors import ArgumentError, LabError, check_path, listed, shortened, shown
 
 MOST = 0.9  # share of numbers from which on the words among them are taken as mistakes
@@ -47,7 +48,7 @@ class Numerals(NamedTuple):
 
     @property
     def is_whole(self) -> bool:
-        return not self.wrong and bool((self.values == np.round(self.values)).all())
+        return not self.wrong and are_labels(self.values)
 
     def __str__(self) -> str:
         parts = [f"{_many(count, 'number')} with {mark}" for mark, count in self.marks.items()]

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 import numpy as np
 import pandas as pd
 
-from lab.data.arrays import counts_rows, is_numbering, plain
+from lab.data.arrays import are_labels, counts_rows, is_numbering, plain
 from lab.data.files import DATE, ENOUGH, decimal_of, numerals
 from lab.errors import ArgumentError, listed, shown
 
@@ -91,7 +91,7 @@ def _words(column: pd.Series, commas: bool) -> np.ndarray:
     """Python's numbers as such, and those of a file with decimal commas; else words. Whole ones are labels."""
     values = plain(column.to_numpy(dtype=object))
     if values.dtype != object:
-        return values.astype(np.int64) if values.dtype.kind == "f" and (values == np.round(values)).all() else values
+        return values.astype(np.int64) if values.dtype.kind == "f" and are_labels(values) else values
     read = numerals(column, commas) if commas else None
     if read is None or read.wrong:
         return column.astype(str).to_numpy()

@@ -9,7 +9,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from lab.data.arrays import array, check_finite, indistinct_columns, is_missing, plain
+from lab.data.arrays import are_labels, array, check_finite, indistinct_columns, is_missing, plain
 from lab.data.files import numerals
 from lab.data.measures import IGNORED
 from lab.errors import ArgumentError, check_choice, check_whole
@@ -93,7 +93,7 @@ def targets(
     if answers.dtype == object:
         _check_there([at for at, value in enumerate(answers.ravel().tolist()) if is_missing(value)])
         answers = plain(answers)
-        if answers.dtype.kind == "f" and kind is None and bool((answers == np.round(answers)).all()):
+        if answers.dtype.kind == "f" and kind is None and are_labels(answers):
             answers = answers.astype(np.int64)  # whole ones are labels, as words are
     if answers.dtype.kind in "US":
         _check_there(np.flatnonzero(np.char.strip(answers.astype(str)).ravel() == ""))
@@ -151,7 +151,7 @@ def _values(y: np.ndarray, kind: str | None, notes: tuple[str, ...]) -> Targets:
     check_finite(values, "y")
     if not bool((values != values[:1]).any()):
         raise ArgumentError(f"y has one value, {float(values.flatten()[0]):g}, in every row; there is nothing to learn")
-    whole = kind is None and y.size > 2 and bool((y == np.round(y)).all())
+    whole = kind is None and y.size > 2 and are_labels(y)
     if whole and len(np.unique(y)) <= max(MOST_LABELS, MANY * y.size):
         notes += ("y holds floating-point numbers: values to predict; kind='classification' makes them classes",)
     if y.ndim == 2 and y.shape[1] > 1 and bool((y >= 0).all() and np.allclose(y.sum(1), 1)):

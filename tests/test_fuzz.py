@@ -120,6 +120,7 @@ FOUND = {  # reader, input, words of what is said; each had an error of another 
         lambda seeds, _: seeds("csv")[2].replace(b";0\n", b";1%s\n" % (b"0" * 19)),
         "read",
     ),
+    "half of a stream": ("matlab", lambda seeds, _: seeds("matlab")[0][:171] + seeds("matlab")[0][27:], "incomplete"),
     "no letters": (
         "parquet",
         lambda seeds, _: seeds("parquet")[1].replace(b"2020-01-15", b"2020-01-\xf25"),

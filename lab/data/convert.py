@@ -7,7 +7,8 @@ Images are `train_images`, `test_images`: uint8 (N, H, W) or (N, H, W, 3), with 
 import hashlib
 import io
 import tarfile
-from collections.abc import Sequence
+import zlib
+from collections.abc import Iterator, Sequence
 from typing import IO, cast
 
 import numpy as np
@@ -21,6 +22,8 @@ TABLE = ("inputs", "labels", "columns")
 SAMPLE_IMAGES = {"train": 5_000, "test": 1_000}
 SAMPLE_ROWS = 20_000
 FIRST = {"train": 4_000, "test": 1_000}  # of cifar10_4k1k
+MATRIX, PACKED = 14, 15  # kinds of elements of a MATLAB 5 file, and its types of numbers
+NUMBERS = {1: "i1", 2: "u1", 3: "<i2", 4: "<u2", 5: "<i4", 6: "<u4", 7: "<f4", 9: "<f8", 12: "<i8", 13: "<u8"}
 IDX = ("train-images-idx3-ubyte", "train-labels-idx1-ubyte", "t10k-images-idx3-ubyte", "t10k-labels-idx1-ubyte")
 
 
@@ -69,14 +72,42 @@ def cifar_images(files: Files) -> Arrays:
 
 def svhn_images(files: Files) -> Arrays:
     """SVHN, cropped digits: MATLAB files with X (32, 32, 3, N) and y (N, 1), where 10 stands for the digit 0."""
-    from scipy.io import loadmat
-
     arrays = {}
     for part in ("train", "test"):
-        content = loadmat(io.BytesIO(files[f"{part}_32x32.mat"]))
+        content = matlab(files[f"{part}_32x32.mat"])
         arrays[f"{part}_images"] = np.ascontiguousarray(content["X"].transpose(3, 0, 1, 2))
         arrays[f"{part}_labels"] = (content["y"].ravel() % 10).astype(np.uint8)
     return arrays
+
+
+def matlab(content: bytes) -> Arrays:
+    """The arrays of a MATLAB 5 file, little-endian, by name. scipy.io.loadmat reads more kinds; of a damaged file it
+    reads memory that is not its own."""
+    if content[126:128] != b"IM":
+        raise ValueError("not a MATLAB 5 file, little-endian")
+    arrays = {}
+    for kind, data in _elements(memoryview(content)[128:]):
+        if kind == PACKED:
+            kind, data = next(_elements(memoryview(zlib.decompress(data))))
+        if kind == MATRIX:
+            _, (_, shape), (_, name), (number, values) = _elements(data)
+            axes = np.frombuffer(shape, "<i4")
+            arrays[bytes(name).decode("ascii")] = np.frombuffer(values, NUMBERS[number]).reshape(axes, order="F")
+    return arrays
+
+
+def _elements(data: memoryview) -> Iterator[tuple[int, memoryview]]:
+    """Kinds and data of elements one after the other: each begins at a multiple of 8 bytes, but behind packed ones."""
+    at = 0
+    while at < len(data):
+        kind, size = (int(number) for number in np.frombuffer(data, "<u4", 2, at))
+        start, end = at + 8, at + 8 + size + (0 if kind == PACKED else -size % 8)
+        if kind >> 16:  # a short one: kind, size and data in 8 bytes
+            kind, size, start, end = kind & 0xFFFF, kind >> 16, at + 4, at + 8
+        if start + size > len(data):
+            raise ValueError("cut short")
+        yield kind, data[start : start + size]
+        at = end
 
 
 def npz(files: Files, most: int, names: Sequence[str] = ()) -> Arrays:

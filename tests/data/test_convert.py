@@ -8,7 +8,7 @@ import tarfile
 import numpy as np
 import pandas as pd
 import pytest
-from scipy.io import savemat
+from scipy.io import loadmat, savemat
 
 from lab.data import convert
 from lab.data.download import unpacked
@@ -62,6 +62,17 @@ def test_svhn_calls_the_digit_zero_zero():
     found = convert.svhn_images(files)
     for part in made:
         assert (found[f"{part}_images"] == made[part]).all() and found[f"{part}_labels"].tolist() == [0, 1, 9, 0]
+
+
+@pytest.mark.parametrize("packed", [True, False])
+@pytest.mark.parametrize("y", [np.array([[10], [1]], np.uint8), np.array([[10.0, 0.5]]), np.array([[-300], [2**40]])])
+def test_a_matlab_file_is_read_as_scipy_reads_it(packed, y):
+    content = io.BytesIO()
+    savemat(content, {"X": pixels(5, 4, 3, 2), "y": y, "a_longer_name": y.T}, do_compression=packed)
+    found, meant = convert.matlab(content.getvalue()), loadmat(content)
+    assert set(found) == {"X", "y", "a_longer_name"}
+    for name, array in found.items():
+        assert array.shape == meant[name].shape and (array == meant[name]).all()
 
 
 def test_a_digest_is_of_the_content_alone():

@@ -22,14 +22,16 @@ LARGEST = 2**63 - 1  # of a whole number: what torch and numpy take as a seed or
 class LabError(Exception):
     """Something failed; the command line prints the text and exits with 1.
 
-    >>> print(LabError("no column 'a\\x0bb\\ud800'"))
-    no column 'a\\x0bb\\ud800'
+    >>> print(LabError("no column 'a\\x0bb'"))
+    no column 'a\\x0bb'
     """
 
     def __str__(self) -> str:
-        """The text; names of the user's own in it may have characters that end lines or cannot be printed."""
+        """The text on one line: names of the user's own may have characters that end lines or control a console."""
         text = super().__str__()
-        return text if text.isprintable() else "".join(c if c.isprintable() else ascii(c)[1:-1] for c in text)
+        if text.isprintable():
+            return text
+        return "".join(c if c.isprintable() or "\ud800" <= c <= "\udfff" else ascii(c)[1:-1] for c in text)
 
 
 class ArgumentError(LabError, ValueError):

@@ -19,8 +19,6 @@ from tests.order import FIRST, KERNEL, NOT_NUMERICAL, NUMERICAL, PAGES
 from tests.processes import Nursery
 
 torch.set_num_threads(1)
-# What nbformat imports for a check of addresses compiles 38 grammars, for seconds; see lab/plots/page.py.
-sys.modules.setdefault("rfc3987_syntax", None)
 # The same examples in every run, so that a red test is red again; no deadline, because machines differ.
 settings.register_profile("lab", derandomize=True, deadline=None)
 settings.load_profile("lab")

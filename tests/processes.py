@@ -216,8 +216,6 @@ def load() -> None:
     """Import what most children would: the lab, what torch's optimizers load at their first step, what draws, and what
     runs notebooks. What asks at its import whether it is in a notebook, as Plotly's renderers and ipywidgets do, stays
     out."""
-    # nbformat imports a check of addresses that compiles 38 grammars, for seconds; see lab/plots/page.py
-    sys.modules.setdefault("rfc3987_syntax", None)
     import IPython.core.interactiveshell  # noqa: F401
     import jupyter_client.jsonutil  # noqa: F401
     import nbformat  # noqa: F401

@@ -130,7 +130,7 @@ def fetch(name: str) -> Loaded:
                 tried.append(str(error))
             except LabError:
                 raise
-            except Exception as error:  # whatever pandas, scipy and the readers of archives raise at what is no data
+            except Exception as error:  # whatever pandas and the readers of archives raise at what is no data
                 tried.append(f"{source.describe()} gave what cannot be read ({short(error)})")
     raise MissingError(f"{name} could not be had; tried {'; '.join(tried)}. {by_hand(known)}")
 
@@ -207,7 +207,7 @@ def _from_folder(name: str) -> Loaded:
         try:
             arrays = read(_contents([place, *others], known.shape.bytes))
             wrong = known.shape.misfit(arrays)
-        except Exception as error:  # whatever numpy, pandas, scipy and the readers of archives raise at other files
+        except Exception as error:  # whatever numpy, pandas and the readers of archives raise at other files
             refused.append(f"{place} cannot be read ({short(error)})")
             continue
         sha256, origin = convert.digest(arrays), f"{place.name} in the folder LAB_DATA"

@@ -46,7 +46,7 @@ from lab.widgets.text import PairsExplorer, TextExplorer
 from lab.widgets.training import TrainingExplorer
 
 NAMED_KNOTS = 2001  # on [-20, 20]: ten in a period of the fastest sine
-FUNCTIONS_IN_PYTHON = (Spline, Symmetrized, Polynomial, SearchResult, EpisodeResult)
+FUNCTION_TYPES = (Spline, Symmetrized, Polynomial, SearchResult, EpisodeResult)
 NEEDLESS = {  # what is said of an argument that has no meaning for what was given
     "scale": "scale={value}: nothing is trained for {given}; leave it out",
     "edit": "edit=True is for functions, and {given} is none; give a lab.Spline or a name in the zoo",
@@ -193,7 +193,7 @@ def _codes(runs: Run | Runs, scale: str = BEST) -> Explorer:
 
 def _is_function(x: Any) -> bool:
     if not isinstance(x, str):
-        return isinstance(x, FUNCTIONS_IN_PYTHON)
+        return isinstance(x, FUNCTION_TYPES)
     return x in zoo_files() if "/" in x else x in TABLE and not TABLE[x].mixes  # names of the zoo alone have a slash
 
 
@@ -281,7 +281,7 @@ KINDS = (
     Kind(
         "a function: a lab.Spline, what lab.search returned, a name in the zoo (lab.zoo() lists them) or 'gelu'",
         (SplineExplorer,),
-        (*FUNCTIONS_IN_PYTHON, str),
+        (*FUNCTION_TYPES, str),
         _is_function,
         FUNCTIONS,
         _function,

@@ -100,7 +100,14 @@ def array(values: Any, name: str) -> np.ndarray:
         raise ArgumentError(f"{name} makes no array ({shortened(str(error))}); give rows of one length") from error
     if not result.ndim or not result.size:
         raise ArgumentError(f"{name} has shape {result.shape}; give an array with one row an example")
-    return result
+    return quiet(result)
+
+
+def quiet(values: np.ndarray) -> np.ndarray:
+    """With every NaN as numpy's own: a damaged file can have signaling ones, at which sums and conversions warn."""
+    if values.dtype.kind != "f" or not (missing := np.isnan(values)).any():
+        return values
+    return np.where(missing, values.dtype.type(np.nan), values)
 
 
 def plain(content: np.ndarray) -> np.ndarray:

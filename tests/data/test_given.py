@@ -75,6 +75,23 @@ def test_what_is_given_is_used_or_refused(tmp_path):
             assert words in said(call)
 
 
+@pytest.mark.parametrize("bits", [np.uint16(0x7C01), np.uint32(0x7F800001), np.uint64(0x7FF0000000000001)])
+def test_a_signaling_nan_of_a_damaged_file_is_missing_as_any_other(bits):
+    dtype = np.dtype(f"f{bits.itemsize}")
+    holed, z = X.astype(dtype), Z.astype(dtype)
+    for values in (holed, z):
+        values.view(bits.dtype).flat[5] = bits
+    table = {"a": X[:, 1], "b": X[:, 2], "y": Z}
+    for column, whole in (("a", X[:, 1]), ("y", Z)):
+        signaling, quiet = whole.astype(dtype), whole.astype(dtype)
+        signaling.view(bits.dtype)[5], quiet[5] = bits, np.nan
+        one, other = (Data.read(pd.DataFrame(table | {column: values}), "y") for values in (signaling, quiet))
+        assert one.notes == other.notes and torch.equal(one.inputs, other.inputs)
+    for given in ((holed, Z), (X, z), (torch.from_numpy(holed), Z)):
+        with pytest.raises(ArgumentError, match="1 values that are NaN or infinite"):
+            Data.from_arrays(*given)
+
+
 def test_masks_that_are_added_are_inputs():
     mask = torch.zeros(ROWS, 4, 4).masked_fill(torch.ones(4, 4).triu(1).bool(), -torch.inf)
     assert torch.equal(Data.from_arrays({"x": X, "mask": mask}, Y).inputs["mask"], mask)

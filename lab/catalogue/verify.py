@@ -1,5 +1,7 @@
 """Whether a picture that the lab drew shows the numbers that it gives here."""
 
+import io
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -9,7 +11,7 @@ from lab.catalogue import registry
 from lab.catalogue.build import figure
 from lab.catalogue.results import Results, contents, digests, read_note, runs_digest
 from lab.catalogue.shipped import shipped_results
-from lab.errors import LabError
+from lab.errors import LabError, listed
 from lab.scale import check_scale
 from lab.store import Store
 
@@ -44,10 +46,21 @@ def verify(path: str | Path) -> tuple[bool, str]:
     drawn = Results(Path(path).parent)
     other = [name for name in stated["tables"] if now.get(name) != stated["tables"][name]]
     if "table" in drawn.files and drawn.digests() == stated["tables"]:
-        said = "; ".join(f"{name}: {differing(drawn.table(name), tables.get(name))}" for name in other)
+        theirs = {name: drawn.table(name) for name in other}
+        if entry.timed and other == ["table"] and _as_drawn(theirs["table"], made.table, entry.timed):
+            return True, f"{path}: {of}: the same numbers, but for times ({listed(entry.timed)}), which are taken anew"
+        said = "; ".join(f"{name}: {differing(theirs[name], tables.get(name))}" for name in other)
         return False, f"{path}: {of}: {said}"
     cure = "where its tables lie in its folder, they are compared cell by cell"
+    if entry.timed:
+        cure = f"times ({listed(entry.timed)}) are taken anew with each; {cure}"
     return False, f"{path}: {of}: other numbers ({', '.join(other)}); {cure}"
+
+
+def _as_drawn(one: pd.DataFrame, other: pd.DataFrame, timed: Sequence[str]) -> bool:
+    """Whether a table that was read differs from one that was made in nothing but columns that are timed."""
+    read = pd.read_csv(io.BytesIO(contents({"table": other})["table"]))
+    return list(one) == list(read) and one.drop(columns=[*timed]).equals(read.drop(columns=[*timed]))
 
 
 def differing(one: pd.DataFrame, other: pd.DataFrame | None) -> str:

@@ -183,6 +183,22 @@ def test_a_picture_of_some_seeds_or_tasks_is_held_to_these(tmp_path, monkeypatch
         verify(path)
 
 
+def test_a_picture_with_times_is_held_to_all_its_other_numbers(tmp_path, monkeypatch):
+    monkeypatch.setattr("lab.catalogue.figure.export.images", lambda _: {"svg": SVG})
+    figure("crossing/league", "smoke", progress=False).write(tmp_path)
+    path, table = tmp_path / "figure.svg", Results(tmp_path).table()
+    for changed, same in (({"cost": table["cost"] + 1}, True), ({"cost": 2.0, "score": table["score"] + 1}, False)):
+        content = table.assign(**changed).to_csv(index=False).encode()
+        facts = Results(tmp_path).facts | {"tables": digests({"table": content})}
+        path.write_bytes(with_note(SVG, note(facts)))
+        (tmp_path / "table.csv").unlink()
+        assert "times (cost) are taken anew" in verify(path)[1]
+        (tmp_path / "table.csv").write_bytes(content)
+        (tmp_path / "provenance.json").write_bytes(sealed(facts))
+        assert verify(path)[0] is same
+        assert ("the same numbers, but for times (cost)" in verify(path)[1]) is same
+
+
 def test_a_note_that_names_itself_or_has_control_characters_is_refused(tmp_path, capsys):
     stated = read_note(RESULTS / NAME / SCALE / "figure.png")[0]
     path = tmp_path / "loop.svg"

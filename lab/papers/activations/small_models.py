@@ -389,6 +389,7 @@ ENTRIES = (
         " worse",
         plan=lambda scale, seeds: plan(scale, seeds, METHODS[scale]),
         measure=scores,
+        timed=("step_ms",),
         plot=table1,
         tasks=settings.NAMES,
         summary=summary,

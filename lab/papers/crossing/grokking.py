@@ -362,6 +362,7 @@ ENTRIES = (
         plan=plan,
         tuned=Tuned(tuple(CELL), _mean),
         measure=measure,
+        timed=("ms",),
         plot=plot,
         summary=summary,
         numbers=numbers,

@@ -428,6 +428,7 @@ ENTRIES = (
         plan=plan,
         tuned=Tuned(("task", "function"), lambda run: _curve(run)[-1], full=("laptop",)),  # as its shipped table is
         measure=measure,
+        timed=("cost",),
         plot=plot,
         summary=summary,
         claims=CLAIMS,

@@ -392,6 +392,7 @@ ENTRIES = (
         tasks=NAMES,
         plan=plan_table6,
         measure=measure_timed,
+        timed=("step_seconds", "ratio", "ratio_spread"),
         plot=table6,
         summary=summary_table6,
         claims=TABLE6,

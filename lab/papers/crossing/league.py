@@ -300,9 +300,13 @@ def _searched(table: pd.DataFrame) -> Verdict:
     """On the tasks that ReLU learns: a search starts from it, and finds nothing where nothing is learned."""
     ends = {task: _mean_of(rows, "relu") for task, rows, _ in _tasks(table)}
     left_out = [task for task, score in ends.items() if score <= 100 * (GUESSED.get(task, 0.0) + NEAR)]
-    verdict = all_of(_verdicts(table[~table["task"].isin(left_out)], (LEARNED,)))
+    return without_tasks(all_of(_verdicts(table[~table["task"].isin(left_out)], (LEARNED,))), left_out, "ReLU")
+
+
+def without_tasks(verdict: Verdict, left_out: Sequence[str], base: str) -> Verdict:
+    """A verdict whose case names the tasks that were left out, since models with a function do not learn them."""
     names = ", ".join(map(task_title, left_out))
-    said = f" (left out, for ReLU does not learn them: {names})" * bool(left_out)
+    said = f" (left out, for {base} does not learn them: {names})" * bool(left_out)
     return replace(verdict, case=verdict.case + said)
 
 

@@ -17,7 +17,7 @@ from lab.estimates import Estimate, compare, finite, missing, on_rows
 from lab.papers.activations import settings as activations
 from lab.papers.claims import Claim, Verdict, all_of, any_of
 from lab.papers.crossing import hyla_phi
-from lab.papers.entry import SILENT, Entry, Field, Origin, Planned, shipped
+from lab.papers.entry import SILENT, Entry, Field, Origin, Planned, Tuned, shipped
 from lab.papers.simplicity.tables.settings import RELU, START, network, rows_tested
 from lab.papers.simplicity.tables.settings import search as search_table
 from lab.papers.tables import POINTS, Labelled, alive, at_best_rates, best_rates, per_run
@@ -123,11 +123,13 @@ def plan(scale: str, seeds: int) -> list[Planned]:
 def measure(runs: Labelled) -> pd.DataFrame:
     """One row a run: task, model, function (whose; or the baseline), rate, split ("val": it chooses the rate), seed,
     score (accuracy, of HYLA R²; NaN where the run diverged), diverged."""
-    return per_run(runs, lambda run: {"score": float("nan") if run.diverged else _score(run)})
+    return per_run(runs, lambda run: {"score": _score(run)})
 
 
 def _score(run: Run) -> float:
-    """At its end, or at the evaluation that it kept; on `val` where it was trained for that."""
+    """At its end, or at the evaluation that it kept; on `val` where it was trained for that; NaN where it diverged."""
+    if run.diverged:
+        return float("nan")
     values = run.score("r2" if isinstance(run.spec.task, Logic) else "accuracy", VAL if run.spec.tuning else TEST)
     step = run.notes.get("kept")
     return float(values[-1] if step is None else values[run.steps == step][0])
@@ -286,10 +288,11 @@ ENTRIES = (
         ),
         plan=plan,
         measure=measure,
+        tuned=Tuned(("model", "function"), _score),
         plot=matrix,
         summary=summary,
         claims=CLAIMS,
-        seeds={"smoke": 2, "laptop": 4, "paper": 6},
+        seeds={"smoke": 2, "laptop": 12, "paper": 12},
         origin=Origin(
             _data,
             _numbers,

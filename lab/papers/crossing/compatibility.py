@@ -74,7 +74,7 @@ def perceptron(scale: str) -> Place:
     name = TABLES[scale]
     base = replace(network(scale, name, RELU), evaluate=(TEST,))
     search, rate = search_table(scale, name, START), base.recipe.rate
-    rates = (rate,) if scale == "smoke" else (rate, 3 * rate, 9 * rate)
+    rates = (rate,) if scale == "smoke" else (rate, 3 * rate, 9 * rate, 27 * rate)
     return Place(ON_TABLE, base, "phi", Learned(search, "phi"), rates)
 
 
@@ -292,7 +292,7 @@ ENTRIES = (
         plot=matrix,
         summary=summary,
         claims=CLAIMS,
-        seeds={"smoke": 2, "laptop": 12, "paper": 12},
+        seeds={"smoke": 2, "laptop": 24, "paper": 12},
         origin=Origin(
             _data,
             _numbers,

@@ -326,7 +326,7 @@ STATED = {
     "transformers/4.2_compatibility.ipynb": [
         (
             "crossing/compatibility",
-            "[crossed.difference(name) for name in ('transformer', 'perceptron')]",
+            "[crossed.difference(name) for name in ('transformer', 'language model')]",
             f"transformer {HALF} and {HALF}",
         ),
         (

@@ -223,6 +223,13 @@ def any_of(verdicts: Iterable[Verdict]) -> Verdict:
     return max((verdict for verdict in wide if verdict.word != FAILS), key=lambda verdict: verdict.margin)
 
 
+def without_tasks(verdict: Verdict, left_out: Iterable[str], function: str) -> Verdict:
+    """A verdict whose case names the tasks that it leaves out, since models with a function do not learn them."""
+    names = ", ".join(map(task_title, left_out))
+    said = f" (left out, for {function} does not learn them: {names})" * bool(names)
+    return replace(verdict, case=verdict.case + said)
+
+
 def on_every_reading(readings: Mapping[str, Verdict]) -> Verdict:
     """Of a claim that can be read in several ways: decided where all readings agree, and then the first one; else the
     first one's effect, with an interval around those of all. What a reading does not measure does not count.

@@ -15,18 +15,8 @@ import numpy as np
 import pandas as pd
 
 from lab.estimates import Estimate, compare, mean
-from lab.papers.claims import Claim, Verdict, all_of
-from lab.papers.crossing.league import (
-    FIRST_TUNING,
-    GUESSED,
-    TEST,
-    VAL,
-    Benchmark,
-    data,
-    numbers,
-    perceptron,
-    without_tasks,
-)
+from lab.papers.claims import Claim, Verdict, all_of, without_tasks
+from lab.papers.crossing.league import FIRST_TUNING, GUESSED, TEST, VAL, Benchmark, data, numbers, perceptron
 from lab.papers.entry import SILENT, Entry, Field, Origin, Planned
 from lab.papers.tables import Labelled
 from lab.plots import go
@@ -190,17 +180,17 @@ _claim = partial(Claim, decides="more pairs of seeds", hours=0.5)
 CLAIMS = (
     _claim(
         "below-relu",
-        "Between matched models, the loss rises less with learned functions than with ReLU, where it learns",
+        "Between matched models, loss rises less with learned functions than with ReLU, if it learns",
         _lower("matched_loss", RELU),
     ),
     _claim(
         "below-gelu",
-        "Between matched models, the loss rises less with learned functions than with GELU",
+        "Between matched models, loss rises less with learned functions than with GELU",
         _lower("matched_loss", GELU),
     ),
     _claim(
         "unmatched",
-        "Between models as they are, the loss rises less with learned functions than with ReLU, where it learns",
+        "Between unmatched models, loss rises less with learned functions than with ReLU, if it learns",
         _lower("loss", RELU),
     ),
     _claim("matching", "Matching of units lowers the barrier, with each function on each task", _matching),

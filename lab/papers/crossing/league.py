@@ -19,7 +19,7 @@ import torch
 from lab.estimates import Estimate, compare, missing, nested, unless_equal
 from lab.nonlinearity.functions import named
 from lab.nonlinearity.part import as_module
-from lab.papers.claims import Claim, Verdict, absent, all_of, any_of
+from lab.papers.claims import Claim, Verdict, absent, all_of, any_of, without_tasks
 from lab.papers.entry import SILENT, Entry, Field, Origin, Planned, Tuned, shipped
 from lab.papers.tables import POINTS, Labelled, alive, at_best_rates, best_rates, per_run
 from lab.papers.transformers.settings import language, setting
@@ -301,13 +301,6 @@ def _searched(table: pd.DataFrame) -> Verdict:
     ends = {task: _mean_of(rows, "relu") for task, rows, _ in _tasks(table)}
     left_out = [task for task, score in ends.items() if score <= 100 * (GUESSED.get(task, 0.0) + NEAR)]
     return without_tasks(all_of(_verdicts(table[~table["task"].isin(left_out)], (LEARNED,))), left_out, "ReLU")
-
-
-def without_tasks(verdict: Verdict, left_out: Sequence[str], base: str) -> Verdict:
-    """A verdict whose case names the tasks that were left out, since models with a function do not learn them."""
-    names = ", ".join(map(task_title, left_out))
-    said = f" (left out, for {base} does not learn them: {names})" * bool(left_out)
-    return replace(verdict, case=verdict.case + said)
 
 
 CLAIMS = (

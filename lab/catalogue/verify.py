@@ -53,7 +53,7 @@ def verify(path: str | Path) -> tuple[bool, str]:
         return False, f"{path}: {of}: {said}"
     cure = "where its tables lie in its folder, they are compared cell by cell"
     if entry.timed:
-        cure = f"times ({listed(entry.timed)}) are taken anew with each; {cure}"
+        cure = f"times ({listed(entry.timed)}) are taken anew whenever it is made; {cure}"
     return False, f"{path}: {of}: other numbers ({', '.join(other)}); {cure}"
 
 

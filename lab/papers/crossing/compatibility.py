@@ -290,7 +290,7 @@ ENTRIES = (
         plot=matrix,
         summary=summary,
         claims=CLAIMS,
-        seeds={"smoke": 2, "laptop": 24, "paper": 12},
+        seeds={"smoke": 2, "laptop": 24, "paper": 24},
         origin=Origin(
             _data,
             _numbers,

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
-from lab.data.arrays import are_labels
+from lab.data.arrays import are_labels, quiet
 from lab.errors import ArgumentError, LabError, check_path, listed, shortened, shown
 
 MOST = 0.9  # share of numbers from which on the words among them are taken as mistakes
@@ -217,7 +217,11 @@ def _named(frame: pd.DataFrame) -> Table:
         raise ArgumentError(f"names of columns have {frame.columns.nlevels} levels; {cure}")
     index = [str(name) for name in frame.index.names if name is not None]
     said = f"the index ({', '.join(index)}) is no column; frame.reset_index() makes it one"
-    return Table(frame.set_axis(list(map(str, frame.columns)), axis=1), (said,) if index else ())
+    named = frame.set_axis(list(map(str, frame.columns)), axis=1)
+    for number, kind in enumerate(named.dtypes):
+        if isinstance(kind, np.dtype) and kind.kind == "f":
+            named.isetitem(number, quiet(named.iloc[:, number].to_numpy()))
+    return Table(named, (said,) if index else ())
 
 
 def _separated(path: Path) -> Table:

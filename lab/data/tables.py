@@ -6,7 +6,7 @@ from collections.abc import Sequence
 import numpy as np
 import pandas as pd
 
-from lab.data.arrays import are_labels, counts_rows, is_numbering, plain, quiet
+from lab.data.arrays import are_labels, counts_rows, is_numbering, plain
 from lab.data.files import DATE, ENOUGH, decimal_of, numerals
 from lab.errors import ArgumentError, listed, shown
 
@@ -32,8 +32,6 @@ def divided(
     for name in (target, *drop, *keep):
         if name not in columns:
             raise ArgumentError(f"there is no column {shown(name)}; there are {listed(columns, name)}")
-    floats = [name for name in columns if isinstance(kind := table[name].dtype, np.dtype) and kind.kind == "f"]
-    table = table.assign(**{name: quiet(table[name].to_numpy()) for name in floats})
     notes, known = [], ~_blank(table[target])
     if missing := int((~known).sum()):
         notes.append(f"{missing} rows without {target} were left out")

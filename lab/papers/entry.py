@@ -198,7 +198,7 @@ class Entry:
     printed: Callable[[pd.DataFrame], pd.DataFrame] | None = None
     curves: bool = False  # keep the learning curves beside the table, where the table holds one step of them
     histories: bool = False  # `measure` reads learning curves alone: `spec`, `steps`, `accuracy`, `diverged` of runs
-    timed: tuple[str, ...] = ()  # columns of the table that `measure` times, anew whenever it is called
+    timed: tuple[str, ...] = ()  # columns of the table that `measure` times anew, and on what
     tuned: Tuned | None = None  # of which runs of its plan the figure is made
     # among the entries of its paper: kind, letter of the appendix, number, part; where its name has these, it says so
     place: tuple[str, str, int, str] | None = None

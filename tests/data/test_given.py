@@ -5,6 +5,7 @@ import pandas as pd
 import pytest
 import torch
 
+import lab
 from lab.data import Data
 from lab.errors import ArgumentError
 from tests.data.test_meaning import OWNERS, ROWS, X, Y, Z, examples, said
@@ -87,6 +88,11 @@ def test_a_signaling_nan_of_a_damaged_file_is_missing_as_any_other(bits):
         signaling.view(bits.dtype)[5], quiet[5] = bits, np.nan
         one, other = (Data.read(pd.DataFrame(table | {column: values}), "y") for values in (signaling, quiet))
         assert one.notes == other.notes and torch.equal(one.inputs, other.inputs)
+    runs, as_numpys = pd.DataFrame({"phi": ["a", "b"] * (ROWS // 2), "seed": np.arange(ROWS) // 2}), z.copy()
+    as_numpys[5] = np.nan
+    how = {"group": "phi", "seed": "seed", "metric": "score"}
+    one, other = (lab.Comparison.from_table(runs.assign(score=values), **how) for values in (z, as_numpys))
+    assert one.report() == other.report()
     for given in ((holed, Z), (X, z), (torch.from_numpy(holed), Z)):
         with pytest.raises(ArgumentError, match="1 values that are NaN or infinite"):
             Data.from_arrays(*given)

@@ -37,6 +37,7 @@ TEST, VAL = "test", "val"
 TABLES = {"smoke": "bank-marketing", "laptop": "covertype_sample", "paper": "covertype_sample"}
 ON_TABLE = "perceptron"  # the model that is tested on the rows of a table; the other tasks can be had without end
 SCORES = {"HYLA": "R²"}  # others: accuracy
+KINDS = ("model", "function")  # what has a rate of its own
 ROW = 46  # px of the matrix
 
 
@@ -137,12 +138,12 @@ def _score(run: Run) -> float:
 
 def rates_of(table: pd.DataFrame) -> dict[tuple, float]:
     """By model and function: the rate with the highest score on `val`."""
-    return best_rates(table[table["split"] == VAL], ["model", "function"], "score")
+    return best_rates(table[table["split"] == VAL], KINDS, "score")
 
 
 def at_best(table: pd.DataFrame) -> pd.DataFrame:
     """The rows on `test` in which each function has its best rate."""
-    return at_best_rates(table[table["split"] == TEST], rates_of(table), ["model", "function"])
+    return at_best_rates(table[table["split"] == TEST], rates_of(table), KINDS)
 
 
 def gains(table: pd.DataFrame) -> dict[tuple[str, str], Estimate]:
@@ -286,7 +287,7 @@ ENTRIES = (
         ),
         plan=plan,
         measure=measure,
-        tuned=Tuned(("model", "function"), _score),
+        tuned=Tuned(KINDS, _score),
         plot=matrix,
         summary=summary,
         claims=CLAIMS,

@@ -9,7 +9,6 @@ of its own, so that pairs are independent of each other.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from functools import partial
 
 import numpy as np
 import pandas as pd
@@ -176,24 +175,23 @@ def _matching(table: pd.DataFrame) -> Verdict:
     return all_of(verdicts)
 
 
-_claim = partial(Claim, decides="more pairs of seeds", hours=0.5)
 CLAIMS = (
-    _claim(
+    Claim(
         "below-relu",
         "Between matched models, loss rises less with learned functions than with ReLU, if it learns",
         _lower("matched_loss", RELU),
     ),
-    _claim(
+    Claim(
         "below-gelu",
         "Between matched models, loss rises less with learned functions than with GELU",
         _lower("matched_loss", GELU),
     ),
-    _claim(
+    Claim(
         "unmatched",
         "Between unmatched models, loss rises less with learned functions than with ReLU, if it learns",
         _lower("loss", RELU),
     ),
-    _claim("matching", "Matching of units lowers the barrier, with each function on each task", _matching),
+    Claim("matching", "Matching of units lowers the barrier, with each function on each task", _matching),
 )
 
 

@@ -8,6 +8,7 @@ to --out; `tests/test_fuzz.py` has those that were found, for ever.
 """
 
 import argparse
+import ctypes
 import faulthandler
 import hashlib
 import json
@@ -134,6 +135,8 @@ def attempt(read, data, folder, first=False):
         (place / name.lower()).mkdir()
     linux = sys.platform == "linux"
     if linux:
+        if trim := getattr(ctypes.CDLL(None), "malloc_trim", None):  # glibc: else memory that is free already is used
+            trim(0)
         Path("/proc/self/clear_refs").write_text("5", encoding="utf-8")  # the peak is counted anew
     before, said, temporary = _memory("VmRSS") if linux else 0, "read", tempfile.tempdir
     tempfile.tempdir = str(place)

@@ -81,11 +81,11 @@ class Progress:
 def lasting(seconds: float) -> str:
     """A time in words, with one or two digits.
 
-    >>> [lasting(seconds) for seconds in (0.4, 44, 89, 100, 3000, 9000)]
-    ['1 second', '40 seconds', '90 seconds', '2 minutes', '50 minutes', '2.5 hours']
+    >>> [lasting(seconds) for seconds in (0.4, 44, 89, 100, 3000, 9000, 360_000)]
+    ['1 second', '40 seconds', '90 seconds', '2 minutes', '50 minutes', '2.5 hours', '100 hours']
     """
     if seconds < 95:
         whole = max(1, round(seconds) if seconds < 10 else 10 * round(seconds / 10))
         return f"{whole} second{'s' if whole != 1 else ''}"
     minutes = round(seconds / 60)
-    return f"{minutes} minutes" if minutes < 95 else f"{minutes / 60:.2g} hours"
+    return f"{minutes} minutes" if minutes < 95 else f"{minutes / 60:{'.2g' if minutes < 570 else '.0f'}} hours"

@@ -260,14 +260,24 @@ def text(rows: Iterable[Row], times: StepTimes) -> str:
     names += ["longest chain, hours", "results, GB", "checkpoints, GB"]
     lines = [f"| {' | '.join(names)} |", "|" + "---|" * len(names)]
     for row in rows:
-        first, hours = row.spreads[0], [f"{one.lasts / HOUR:.3g}" for one in row.spreads]
+        first, hours = row.spreads[0], [_short(one.lasts / HOUR, 3) for one in row.spreads]
         cells = [f"`{row.name}`{' *' if row.guessed else ''}", str(row.runs), str(row.searches), f"{row.gpu_minutes:g}"]
-        cells += [f"{first.total / HOUR:.3g}", *hours, f"{first.critical / HOUR:.3g}"]
-        cells += [f"{row.results / 1e9:.2g}", f"{row.checkpoints / 1e9:.2g}"]
+        cells += [_short(first.total / HOUR, 3), *hours, _short(first.critical / HOUR, 3)]
+        cells += [_short(row.results / 1e9, 2), _short(row.checkpoints / 1e9, 2)]
         lines.append(f"| {' | '.join(cells)} |")
     low, middle, high = statistics.quantiles(times.ratios, n=4) if len(times.ratios) > 1 else [float("nan")] * 3
     fit = f"Step times are fitted to {len(times.ratios)} shipped results: what the fit says of them is {middle:.2f}"
     return "\n".join([*lines, "", f"{fit} times what they took (quartiles {low:.2f} and {high:.2f})."])
+
+
+def _short(number: float, digits: int) -> str:
+    """With so many digits that say something.
+
+    >>> _short(115_213.0, 3), _short(0.0412, 2)
+    ('115,000', '0.041')
+    """
+    rounded = float(f"{number:.{digits}g}")
+    return f"{rounded:,.0f}" if rounded >= 1000 else f"{rounded:g}"
 
 
 @dataclass(frozen=True)

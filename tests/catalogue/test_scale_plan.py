@@ -90,7 +90,9 @@ def test_the_page_has_a_row_for_every_figure_that_is_trained_and_its_numbers():
     made = scale_plan.text(scale_plan.rows("paper", times, names), times).splitlines()
     for name in names:
         row = next(line for line in made if f"`{name}`" in line)
-        now, then = ([float(cell.strip("`* ")) for cell in line.split("|")[2:-1]] for line in (row, lines[name]))
+        now, then = (
+            [float(cell.strip("`* ").replace(",", "")) for cell in line.split("|")[2:-1]] for line in (row, lines[name])
+        )
         assert now == pytest.approx(then, rel=0.3), (
             "run `lab scale --write docs/scale.md`"
         )  # each new result moves the fit

@@ -1,4 +1,4 @@
-# Two commands from a fresh clone: `make figure` and `make test`. Needs GNU make, Python 3.11 or newer, and a package registry.
+# From a fresh clone: `make lab`, `make figure`, `make gallery`, `make test`. Needs GNU make, Python 3.11 or newer, and a package registry.
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:

@@ -1,7 +1,8 @@
 """Activations with parameters that are trained with the weights (activations paper, Section 3.1).
 
-Each has one number a channel, the last axis of x: the paper sets `num_parameters` to the width of the layer. torch's
-own PReLU takes the second axis for the channels, which in a transformer are tokens.
+Of so many channels, each has one number a channel, the last axis of x: the paper sets `num_parameters` to the width of
+the layer. torch's own PReLU takes the second axis for the channels, which in a transformer are tokens. Without a number
+of channels there is one number for all.
 """
 
 import torch
@@ -51,7 +52,8 @@ class Swish(Learnable):
 
 @named_function("scaledgelu", "β GELU(x), GELU by tanh", "activations paper, Section 3.1", low=-0.170041)
 class ScaledGELU(Learnable):
-    """β GELU(x), with the approximation by tanh: the paper's learnable GELU; β = 1 at the start, one a channel."""
+    """β GELU(x), with the approximation by tanh: the paper's learnable GELU; β = 1 at the start;
+    ScaledGELU(channels) has one a channel."""
 
     start = {"beta": 1.0}
 
@@ -68,7 +70,8 @@ class GEGLU(nn.Module):
 
 
 class ScaledGEGLU(Learnable):
-    """(…, 2 channels) → (…, channels): x β GELU(gate) (Listing 2); β (channels,), 1 at the start."""
+    """(…, 2 channels) → (…, channels): x β GELU(gate) (Listing 2); β = 1 at the start;
+    ScaledGEGLU(channels) has one a channel."""
 
     start = {"beta": 1.0}
     beta: Tensor

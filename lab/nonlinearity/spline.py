@@ -175,7 +175,9 @@ class Spline(nn.Module, Drawn):
 
     @property
     def support(self) -> tuple[float, float]:
-        """The interval outside which the function is zero; all of [low, high] where it is zero or ends on other values.
+        """The interval outside which the values at the knots are zero; all of [low, high] of the zero function.
+
+        Where the first or the last value is not zero, the function keeps it beyond low or high.
 
         >>> Spline(torch.tensor([0.0, 0.0, 1.0, 0.0, 0.0, 0.0]), low=0.0, high=5.0).support
         (1.0, 3.0)

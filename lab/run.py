@@ -197,7 +197,11 @@ class Run(Stored, Drawn):
         return self._stored[2]
 
     def model(self, step: int | None = None) -> nn.Module:
-        """The trained model, with a run axis of length 1; as it was after a step, one of `checkpoints`."""
+        """The trained model, with a run axis of length 1; as it was after a step, one of `checkpoints`.
+
+        On a table its weights are those that were kept, a mean over some steps: of the best evaluation on `val`, or
+        whichever the recipe says. Its scores are those of that evaluation, which need not be the last.
+        """
         return restored(self.spec, self.store, self._stored[1] if step is None else self._learned(step))
 
     @property

@@ -98,6 +98,8 @@ def test_functions_of_inputs_reach_as_far_as_the_data(store_folder):
         ("'images' has inputs of another shape", own.images),
         ("'sums' has whole numbers, which may be tokens", own.sequences),
         ("has a loss of its own; the lab's perceptrons have cross_entropy and mse", lambda: values(loss="mae")),
+        ("has the metric 'mae'; of the lab's perceptrons accuracy or R²", lambda: values(metrics=["r2", "mae"])),
+        ("has the metric 'own'; of the lab's", lambda: values(metrics={"own": lambda outputs, targets: 0.0})),
         ("has no split 'val'", lambda: values(splits={"test": 0.5})),
         ("has targets of shape (240, 6)", lambda: lab.Data.from_arrays(own.NUMBERS, own.NUMBERS, name="same")),
     ],
@@ -107,6 +109,11 @@ def test_what_perceptrons_cannot_read_is_said_in_one_line(said, data):
         with pytest.raises(lab.ArgumentError) as error:
             call(data(), **SHORT)
         assert said in str(error.value) and "\n" not in str(error.value)
+
+
+def test_the_first_metric_of_the_data_counts_first():
+    for metrics, first in ((None, "r2"), (["r2", "mse"], "r2"), (["mse"], "mse"), (["mse", "r2"], "mse")):
+        assert list(own_table(values(metrics=metrics)).metric_signs.items())[0] == (first, -1 if first == "mse" else 1)
 
 
 def test_every_score_that_was_measured_can_be_asked_for():

@@ -31,7 +31,10 @@ def inputs(X: Any, name: str = "X") -> tuple[Tensor | Mapping[str, Tensor], tupl
         made = {key: tensor for key, (tensor, _) in parts.items()}
         return made, (*notes, *_numbering({key: part.numpy() for key, part in made.items() if part.ndim == 1}))
     tensor, note = _tensor(X, name)
-    table = {str(key): X[key] for key in getattr(X, "columns", ())} if tensor.ndim == 2 else {}
+    columns = list(map(str, getattr(X, "columns", ()))) if tensor.ndim == 2 else []
+    if twice := next((key for key in columns if columns.count(key) > 1), None):
+        raise ArgumentError(f"two columns of {name} are called {shown(twice)}; give each a name of its own")
+    table = {key: X.iloc[:, number] if hasattr(X, "iloc") else X[key] for number, key in enumerate(columns)}
     if not table and tensor.ndim == 2 and len(tensor) > 1 < tensor.shape[1]:
         step = (tensor[1] - tensor[0]).abs() == 1  # few columns are looked at
         table = {f"column {key}": tensor[:, key].numpy() for key in step.nonzero().flatten().tolist()}
@@ -88,12 +91,14 @@ def array(values: Any, name: str) -> np.ndarray:
         raise ArgumentError(f"{name} has no numbers (device='meta'); give a tensor that has some")
     if isinstance(values, Tensor):
         values = values.detach().cpu()
-        values = values.float() if values.dtype in (torch.bfloat16, torch.float16) else values
+        values = values.float() if is_narrow(values) else values
     if values is None or isinstance(values, (str, bytes, Mapping)):
         raise ArgumentError(f"{name}={shown(values)}: give an array with one row an example")
     if hasattr(values, "toarray") and hasattr(values, "nnz"):
         raise ArgumentError(f"{name} is a sparse matrix; give {name}.toarray()")
     check_unmasked(values, name)
+    if isinstance(values, (list, tuple)):
+        values = [part.detach().cpu().float() if is_narrow(part) else part for part in values]
     try:
         result = np.asarray(values)
     except (TypeError, ValueError, RuntimeError) as error:
@@ -101,6 +106,11 @@ def array(values: Any, name: str) -> np.ndarray:
     if not result.ndim or not result.size:
         raise ArgumentError(f"{name} has shape {result.shape}; give an array with one row an example")
     return quiet(result)
+
+
+def is_narrow(value: object) -> bool:
+    """Whether this is a tensor of a type that numpy does not know, or rounds in."""
+    return isinstance(value, Tensor) and value.dtype in (torch.bfloat16, torch.float16)
 
 
 def quiet(values: np.ndarray) -> np.ndarray:
@@ -195,6 +205,17 @@ def _numbering(columns: Mapping[str, Any]) -> tuple[str, ...]:
     return (f"what numbers the rows is among the inputs: {', '.join(names)}",) if names else ()
 
 
+def in_float32(content: np.ndarray, name: str) -> Tensor:
+    """Numbers as float32. ArgumentError where one is too large for it."""
+    with np.errstate(over="ignore"):  # as in `indistinct_columns`
+        small = np.array(content, dtype=np.float32, order="C")
+    if len(large := np.argwhere(np.isinf(small) & np.isfinite(content))):
+        first, row = content[tuple(large[0])], large[0][0]
+        said = f"{name} has {len(large)} numbers that float32 does not hold, the first, {first:g}, in row {row}"
+        raise ArgumentError(f"{said}; divide {name} by a power of ten, or correct them")
+    return torch.from_numpy(small)
+
+
 def _tensor(values: Any, name: str, key: str | None = None) -> tuple[Tensor, str]:
     """key: of one of several inputs."""
     content = plain(array(values, name))
@@ -206,8 +227,7 @@ def _tensor(values: Any, name: str, key: str | None = None) -> tuple[Tensor, str
     if content.dtype == np.uint8 and content.max() > 1 and not (key or "").endswith(("ids", "mask")):
         return torch.from_numpy(content.astype(np.float32) / 255), "bytes were divided by 255"
     if content.dtype.kind in "fb" or (content.dtype == np.uint8 and key is None):
-        with np.errstate(over="ignore"):  # as in `indistinct_columns`
-            return torch.from_numpy(np.array(content, dtype=np.float32, order="C")), _coarse(content)
+        return in_float32(content, name), _coarse(content)
     if content.dtype.kind == "u" and content.max(initial=0) > np.iinfo(np.int64).max:
         raise ArgumentError(f"{name} holds whole numbers above 2^63; give smaller ones")
     return torch.from_numpy(np.array(content, dtype=np.int64, order="C")), "whole numbers stayed whole, as tokens are"

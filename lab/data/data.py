@@ -36,8 +36,9 @@ class Data:
              outputs, or behind the batch as in torch: (B, classes, H, W). Sequences with as many positions as classes
              are refused, for either axis may be it
     metrics  what is followed, the first of which counts: names ("accuracy", "r2" and the losses), or functions by name
-             for which more is better, unless they are torch's losses or scikit-learn's errors. R² of targets (N, K) is
-             the mean over the K columns, as scikit-learn's r2_score; of targets with more axes of all values together
+             (outputs, targets) → a number, of which more is better, unless they are torch's losses or scikit-learn's
+             errors. Scikit-learn's metrics get the targets first, as they want them. R² of targets (N, K) is the mean
+             over the K columns, as scikit-learn's r2_score; of targets with more axes of all values together
     notes    what was done to the data, a line each
     columns  of a table that was read, the names of its inputs
     is_causal  whether targets are the inputs' next tokens, which a model must not see
@@ -163,7 +164,9 @@ class Data:
         """
         is_file = isinstance(source, (str, Path))
         name = name or (Path(source).stem if is_file else "data")
-        drop, keep = ([names] if isinstance(names, str) else list(names) for names in (drop, keep))
+        drop, keep = ([names] if isinstance(names, (str, int)) else list(names) for names in (drop, keep))
+        drop, keep = (list(map(tables.as_word, names)) for names in (drop, keep))
+        target, groups = tables.as_word(target), tables.as_word(groups)
         check_choice("dates", dates, tables.DATES)
         if is_file and str(source).lower().endswith(".npz"):
             if keep or dates != "drop":
@@ -194,9 +197,10 @@ class Data:
         values, unit = answers.values, ""
         if not answers.is_classes:
             tables.check_size(target, values.numpy())
-            mean, scale = float(values[training].mean()), float(values[training].std())
+            mean, scale = float(values[training].mean()), float(np.std(values[training].numpy()))
             if not scale:
                 raise ArgumentError(f"{target} has one value, {mean:g}, in all rows of train: nothing to learn")
+            scale = float(values[training].std())
             values, unit = ((values - mean) / scale).float(), f"standard deviations of {target} ({scale:g})"
             done.insert(0, f"{target} was shifted by {mean:g} and divided by {scale:g}, its standard deviation")
         measured = measures.chosen(answers.is_classes, loss, metrics)

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 import torch
@@ -62,8 +63,7 @@ def sign(measure: str | Function) -> int:
     """
     if isinstance(measure, str):
         return -1 if measure in LESS else 1
-    home, name = getattr(measure, "__module__", None) or "", getattr(measure, "__name__", "")
-    is_error = home.startswith("sklearn.") and name.endswith(("_error", "_loss", "_deviance"))
+    is_error = _is_of_sklearn(measure) and _whole(measure).__name__.endswith(("_error", "_loss", "_deviance"))
     return -1 if is_error or is_of_torch(measure) else 1
 
 
@@ -71,6 +71,26 @@ def is_of_torch(loss: object) -> bool:
     """Whether this is one of torch's losses."""
     home = type(loss).__module__ if isinstance(loss, nn.Module) else getattr(loss, "__module__", None)
     return home in (nn.MSELoss.__module__, F.__name__)
+
+
+def _whole(measure: Any) -> Any:
+    """The function that was given some of its arguments."""
+    return measure.func if isinstance(measure, partial) else measure
+
+
+def _is_of_sklearn(measure: object) -> bool:
+    """Whether this is one of scikit-learn's metrics, maybe with some of its arguments."""
+    return str(getattr(_whole(measure), "__module__", "")).startswith("sklearn.")
+
+
+def _called(measure: Function, output: Tensor, target: Tensor, what: str) -> Tensor:
+    """The number that a function gives of (outputs, targets), as torch's losses read them, or of (targets, outputs), as
+    scikit-learn's metrics do."""
+    given = measure(target, output) if _is_of_sklearn(measure) else measure(output, target)
+    value = given if isinstance(given, Tensor) else torch.as_tensor(given, dtype=torch.float64)
+    if value.numel() != 1:
+        raise ArgumentError(f"{what} gives shape {tuple(value.shape)}; give one number, the mean over the batch")
+    return value.reshape(())
 
 
 def doubts(metrics: Mapping[str, str | Function]) -> tuple[str, ...]:
@@ -108,7 +128,7 @@ def losses(loss: str | Function, outputs: Tensor, targets: Tensor, last: bool = 
     """
     if callable(loss):
         pairs = zip(*aligned(outputs, targets), strict=True)
-        return torch.stack([_number(loss(out, target), "the loss") for out, target in pairs])
+        return torch.stack([_called(loss, out, target, "the loss") for out, target in pairs])
     each = _errors(loss, outputs, targets, last)
     return each.sum(1) / _counted(targets).sum(1).clamp(min=1) if loss == "cross_entropy" else each.mean(1)
 
@@ -121,7 +141,7 @@ def scores(metric: str | Function, outputs: Tensor, targets: Tensor, last: bool 
     wide = targets.expand(len(outputs), *targets.shape)
     if callable(metric):
         pairs = zip(*aligned(outputs, wide), strict=True)
-        return torch.stack([_number(metric(out, target), "the metric").double() for out, target in pairs])
+        return torch.stack([_called(metric, out, target, "the metric").double() for out, target in pairs])
     if metric == "accuracy":
         logits = class_last(outputs, wide, last)
         if logits.shape[-1] == 1:
@@ -220,13 +240,6 @@ def _misfit(outputs: Tensor, targets: Tensor, wanted: str) -> str:
     elif not targets.is_floating_point() and given == there:
         hint = ", or, where a row may have several labels, have loss=torch.nn.BCEWithLogitsLoss() and metrics= of yours"
     return f"{text}; let it give {wanted}{hint}"
-
-
-def _number(value: Any, what: str) -> Tensor:
-    value = torch.as_tensor(value)
-    if value.numel() != 1:
-        raise ArgumentError(f"{what} gives shape {tuple(value.shape)}; give one number, the mean over the batch")
-    return value.reshape(())
 
 
 def constant_score(metric: str | Function, learned: Tensor, targets: Tensor, classes: int = 0) -> float | None:

@@ -1,7 +1,11 @@
 """Tables: numbers, dates, categories and missing values made into numbers, by rules of the training rows alone."""
 
+from __future__ import annotations
+
 import re
+from collections import Counter
 from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
@@ -10,10 +14,20 @@ from lab.data.arrays import are_labels, counts_rows, is_numbering, plain
 from lab.data.files import DATE, ENOUGH, decimal_of, numerals
 from lab.errors import ArgumentError, listed, shown
 
+if TYPE_CHECKING:
+    from sklearn.compose import ColumnTransformer
+
 MOST_LEVELS = 50  # of a column of words: where there are more, it is no category
 MOST_LABELS = 20  # of a column of plain whole numbers in words: where there are more, they are numbers
 LARGEST = 1e150  # of a number that is scaled: its square has to be a float
 DATES = ("drop", "ordinal", "parts")
+INDICATOR = "missingindicator_"  # before the name of a column: whether its number is missing
+NO_COLUMN = " (none of these rows has such a gap, so that no column says so)"
+
+
+def as_word(name: Any) -> Any:
+    """The name of a column that is called by a number, as a table has it whose names have become words."""
+    return str(name) if isinstance(name, int) else name
 
 
 def divided(
@@ -63,6 +77,9 @@ def divided(
         values, notes = values / pd.Timedelta(days=1), [*notes, f"{target} was read as days"]
     if pd.api.types.is_datetime64_any_dtype(values):
         raise ArgumentError(f"{target} holds dates; give numbers to predict, such as days, or classes, such as months")
+    if missing and pd.api.types.is_float_dtype(values) and are_labels(values.to_numpy(float)):
+        values = values.astype(np.int64)  # pandas has no gaps among whole numbers
+        notes.append(f"{target} was read as whole numbers")
     return inputs, values.to_numpy() if _is_number(values) else _words(values, commas), notes, known
 
 
@@ -149,7 +166,11 @@ def _dates(inputs: pd.DataFrame, dates: str) -> tuple[pd.DataFrame, list[str]]:
         "ordinal": "read as days since 1970",
         "parts": "read as year, month, day, weekday and hour, those that differ",
     }[dates]
-    return inputs.drop(columns=list(columns)).assign(**made), [f"dates ({', '.join(names)}) were {what}"]
+    others = inputs.drop(columns=list(columns))
+    if twice := [name for name in made if name in others]:
+        cure = "rename it, or have dates='ordinal'"
+        raise ArgumentError(f"dates='parts' makes a column {shown(twice[0])}, and the table has one; {cure}")
+    return others.assign(**made), [f"dates ({', '.join(names)}) were {what}"]
 
 
 def _as_dates(column: pd.Series) -> tuple[pd.Series, str] | None:
@@ -226,17 +247,44 @@ def numbers(inputs: pd.DataFrame, training: np.ndarray) -> tuple[np.ndarray, lis
     code = OneHotEncoder(handle_unknown="ignore", sparse_output=False)
     made = ColumnTransformer([("numbers", fill, plain), ("words", code, words)], verbose_feature_names_out=False)
     made.fit(inputs.iloc[training])
-    with np.errstate(over="ignore"):  # what is too large for float32 becomes infinite, and is named by who reads on
+    with np.errstate(over="ignore"):  # of what is too large for float32
         matrix = made.transform(inputs).astype(np.float32)
+    columns = _distinct(plain, words, made)
+    _check_held(matrix, columns)
     notes = [f"{_columns(plain)} of numbers, each to mean 0 and standard deviation 1 on the training rows"]
     if missing := {name: int(count) for name, count in gaps.items() if count}:
-        said = ", ".join(f"{name} {count}" for name, count in missing.items())
-        notes.append(f"missing numbers filled by the median of the training rows, with a column that says so: {said}")
+        there = [name for name in missing if f"{INDICATOR}{name}" in columns]
+        for names, how in (
+            (there, ", with a column that says so"),
+            ([n for n in missing if n not in there], NO_COLUMN),
+        ):
+            if said := ", ".join(f"{name} {missing[name]}" for name in names):
+                notes.append(f"missing numbers filled by the median of the training rows{how}: {said}")
     if words:
         categories = made.named_transformers_["words"].categories_
         levels = ", ".join(f"{name} {len(kinds)}" for name, kinds in zip(words, categories, strict=True))
         notes.append(f"{_columns(words)} of words, a column for each category (missing is one): {levels}")
-    return matrix, list(map(str, made.get_feature_names_out())), notes
+    return matrix, columns, notes
+
+
+def _distinct(plain: Sequence[str], words: Sequence[str], made: ColumnTransformer) -> list[str]:
+    """The names of the columns that are made of these. ArgumentError where two have one."""
+    indicator = made.named_transformers_["numbers"][0].indicator_ if plain else None
+    gaps = indicator.features_.tolist() if indicator is not None else []
+    names = [*plain, *(f"{INDICATOR}{plain[number]}" for number in gaps)]
+    categories = made.named_transformers_["words"].categories_ if words else []
+    names += [f"{name}_{kind}" for name, kinds in zip(words, categories, strict=True) for kind in kinds]
+    if twice := [name for name, count in Counter(names).items() if count > 1]:
+        said = "words have a column for each category (NAME_CATEGORY), and numbers with gaps one more"
+        raise ArgumentError(f"two columns would be called {shown(twice[0])}: {said}; rename a column of the table")
+    return names
+
+
+def _check_held(matrix: np.ndarray, columns: Sequence[str]) -> None:
+    if len(large := np.argwhere(~np.isfinite(matrix))):
+        row, column = large[0].tolist()
+        said = f"row {row} has a number in column {columns[column]!r} that is over 1e38 standard deviations off"
+        raise ArgumentError(f"{said}, more than float32 holds; drop this row, or correct it")
 
 
 def check_size(name: str, values: np.ndarray) -> None:

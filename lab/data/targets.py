@@ -9,7 +9,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from lab.data.arrays import are_labels, array, check_finite, indistinct_columns, is_missing, plain
+from lab.data.arrays import are_labels, array, check_finite, in_float32, indistinct_columns, is_missing, plain
 from lab.data.files import numerals
 from lab.data.measures import IGNORED
 from lab.errors import ArgumentError, check_choice, check_whole
@@ -34,6 +34,7 @@ class Targets:
 
 def column(y: Any) -> np.ndarray:
     answers = array(y, "y")
+    answers = np.char.decode(answers, "utf-8", "backslashreplace") if answers.dtype.kind == "S" else answers
     return answers[:, 0] if answers.ndim == 2 and answers.shape[1] == 1 else answers
 
 
@@ -165,8 +166,7 @@ def _values(y: np.ndarray, kind: str | None, notes: tuple[str, ...]) -> Targets:
 def as_float32(values: Tensor) -> Tensor:
     """float64 values to predict as float32; ArgumentError where one is too large, or that loses what they
     differ in."""
-    small = values.float()
-    check_finite(small, "y as float32")
+    small = in_float32(values.numpy(), "y")
     if indistinct_columns(values.numpy()).any():
         cure = "give y - y.mean(), or lab.Data.read, which shifts and scales"
         raise ArgumentError(f"float32 cannot tell apart the values of y; {cure}")

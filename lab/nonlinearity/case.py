@@ -54,9 +54,23 @@ class Case:
             points = points.repeat(-(-prod(self.shape) // len(points)))[: prod(self.shape)].view(self.shape)
         return self._on_device(points, dtype)
 
+    @property
+    def is_single(self) -> bool:
+        """Whether it computes in float32 what it gets in float64: differences over small steps are rounding there."""
+        f, x = self.copy(torch.float64), self.x(torch.float64)
+        with torch.no_grad():
+            y, near = value(f, x), value(f, x + 1e-3)
+        return bool((y == y.float()).all() and (y != near).double().mean() > 0.2)
+
+    def in_float64(self) -> Any:
+        """A copy in float64, whose slopes differences over small steps tell."""
+        if self.is_single:
+            raise NotAsked("it computes in float32, where differences over small steps are rounding")
+        return self.copy(torch.float64)
+
     def smooth(self) -> tuple[Any, Tensor]:
         """The function in float64, and points at which it has no kink, that its slope can be checked at."""
-        f, x = self.copy(torch.float64), self.x(torch.float64)
+        f, x = self.in_float64(), self.x(torch.float64)
         if not value(f, x.requires_grad_()).requires_grad:
             raise NotAsked("no gradient reaches the input")
         for _ in range(4):

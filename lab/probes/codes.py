@@ -3,7 +3,7 @@
 
 import inspect
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -24,7 +24,7 @@ Tokens = int | Sequence[int] | np.ndarray | Tensor  # one index, or one an examp
 
 
 def scores_in_passes(model: Any, inputs: Any, run: int, normalized: bool, batch: int) -> Iterator[list[Tensor]]:
-    """The scores of `batch` examples at a time: a list of layers, each (n, heads, query, key).
+    """The scores of `batch` examples at a time (see `pass_size`): a list of layers, each (n, heads, query, key).
 
     Arguments as in `latent_codes`; inputs as `tensors` gives them, without a run axis. To be called within `reading`.
     """
@@ -70,9 +70,27 @@ def tensors(inputs: Any) -> Tensor | Mapping[str, Any]:
 
 
 def count(inputs: Tensor | Mapping[str, Any]) -> int:
+    return len(_first(inputs))
+
+
+def _first(inputs: Tensor | Mapping[str, Any]) -> Tensor:
     if isinstance(inputs, Mapping):
-        return next(len(value) for value in inputs.values() if isinstance(value, Tensor))
-    return len(inputs)
+        return next(value for value in inputs.values() if isinstance(value, Tensor))
+    return inputs
+
+
+def pass_size(model: nn.Module, inputs: Any, batch: int) -> int:
+    """How much of the inputs' first axis goes through a model at once: `batch`, or all, where it has no examples but
+    tokens, as in front of torch's attentions with batch_first=False. To be called within `reading`."""
+    number, first = count(inputs), _first(inputs)
+    others = hasattr(model, "attention_scores") or hasattr(model, "config") or isinstance(model, nn.MultiheadAttention)
+    if number <= batch or others or all(module.batch_first for module in _attentions(model)):
+        return batch
+    some = batch - 1 if first.ndim > 1 and first.shape[1] == batch else batch  # the axes tell themselves apart
+    with suppress(Exception):  # of a model for so many tokens and no fewer
+        if some and len(_of_torch_model(model, inputs, slice(some))[0]) == some:
+            return batch
+    return number
 
 
 def of_run(values: Any, run: int) -> Any:
@@ -257,7 +275,7 @@ def latent_codes(
         `run` picks one of the model's runs, and of the inputs' if they have a run axis, too. A model of your own says
         by `runs` that it has a run axis (`lab.probes.weights.runs_of`);
         a model that contains `torch.nn.MultiheadAttention`, or such a module itself, with its inputs: its layers count
-        in the order in which they are called;
+        in the order in which they are called. In front of batch_first=False the second axis may have the examples;
         a Hugging Face model, with token ids (N, T) or the dictionary that its tokenizer returns. Its attention must be
         "eager": fused attention computes no scores that could be read;
         attention scores (N, heads, query, key), or with a run axis in front; or a list of such, one for each layer.
@@ -311,12 +329,15 @@ def codes_by_layer(
         if has_runs and hasattr(model, "attention_scores") and runs_of(model) is not None:
             inputs = of_run(inputs, run)
             read = tensors(inputs)
-        examples, filling = count(read), padding(model, read)
+        filling = padding(model, read)
     by_layer: list[list[Tensor]] = []
     start = 0
     with reading(model):
         if isinstance(read, Mapping):
             read = positioned(model, read)
+        if read is not None:
+            batch = pass_size(model, read, batch)
+            examples = count(read) if count(read) > batch else None
         for layers in scores_in_passes(model, read, run, normalized, batch):
             if not by_layer:
                 examples = len(layers[0]) if examples is None else examples

@@ -97,8 +97,10 @@ class OwnTable(TableTask):
 
     @property
     def metric_signs(self) -> dict[str, int]:
-        """Of values it is R² on a split."""
-        return {"accuracy" if self.classification else "r2": 1, self.loss_name: -1}
+        """Of values it is R² on a split; the data's first metric comes first."""
+        signs = {"accuracy" if self.classification else "r2": 1, self.loss_name: -1}
+        first = next(iter(self.data.metrics.values()), "")
+        return dict(sorted(signs.items(), key=lambda item: item[0] != first))
 
     def split(self, seed: int = 0) -> Mapping[str, TableSplit]:
         """The data's splits; "train" has the rows of its "search", too: searches divide it themselves."""
@@ -143,6 +145,9 @@ def own_table(data: Data) -> OwnTable:
         what, advice = f"has targets of shape {tuple(data.targets.shape)}", f"give one target a row, or {advice}"
     elif data.loss not in LOSSES:
         what = f"has a loss of its own; the lab's perceptrons have {' and '.join(LOSSES)}"
+    elif other := [name for name, metric in data.metrics.items() if metric not in (data.loss, "accuracy", "r2")]:
+        what = f"has the metric {other[0]!r}; of the lab's perceptrons accuracy or R² and the loss are followed"
+        advice = f"leave metrics= out, or {advice}"
     elif missing := [name for name in REQUIRED_SPLITS if name not in data.rows]:
         what, advice = f"has no split {missing[0]!r}", "give splits={'val': .1, 'test': .1}"
     if what:

@@ -6,7 +6,7 @@ import pytest
 
 import lab
 from lab.data import Data
-from tests.data.test_meaning import CHANCE, OWNERS, ROWS, Y, Z, read, said
+from tests.data.test_meaning import CHANCE, OWNERS, ROWS, X, Y, Z, read, said
 
 
 @pytest.mark.parametrize(
@@ -95,6 +95,33 @@ def test_old_dates_and_codes_with_zeros():
     assert "codes_01" in read(codes=[f"0{number % 30}" for number in range(ROWS)]).columns
 
 
+def test_columns_that_would_have_one_name_are_refused():
+    clashes = {
+        "dates='parts' makes a column 'when_month', and the table has one": {"when": DAYS, "when_month": Z},
+        "would be called 'w_x'": {"w": np.array(["x", "y", "x"])[Y], "w_x": -Z},
+        "would be called 'missingindicator_n'": {"n": np.where(Y, Z, np.nan), "missingindicator_n": -Z},
+    }
+    for words, columns in clashes.items():
+        assert words in said(lambda columns=columns: read(given={"dates": "parts"}, **columns))
+    twice = pd.DataFrame(X[:, :2], columns=["a", "a"])
+    assert "two columns of X are called 'a'" in said(lambda: Data.from_arrays(twice, Y))
+
+
+def test_gaps_that_no_training_row_has_are_said_to_have_no_column():
+    n = np.where(np.arange(ROWS) == 5, np.nan, Z)
+    rows = {"val": [7, 8, 9], "test": [4, 5, 6]}
+    data = read(given={"splits": rows}, n=n)
+    assert data.columns == ("z", "n") and "gap, so that no column says so): n 1" in "".join(data.notes)
+    data = read(given={"splits": {"val": [7, 8, 9], "test": [1, 2, 3]}}, n=n)
+    assert data.columns[2:] == ("missingindicator_n",) and "with a column that says so: n 1" in "".join(data.notes)
+
+
+def test_a_number_far_beyond_the_training_rows_is_named():
+    far = np.where(np.arange(ROWS) == 4, 1e40, Y)
+    words = said(lambda: read(given={"splits": {"val": [7, 8, 9], "test": [4, 5, 6]}}, far=far))
+    assert "row 4 has a number in column 'far' that is over 1e38 standard deviations off" in words
+
+
 def test_missing_dates_are_missing_numbers_and_dates_are_no_targets():
     data = read(given={"dates": "ordinal"}, when=pd.Series(DAYS).where(Y > 0))
     assert data.columns == ("z", "when", "missingindicator_when")
@@ -107,8 +134,8 @@ def test_a_number_too_large_to_be_scaled_is_named(size):
         read(big=np.where(np.arange(ROWS) == 3, size, Z))
     with pytest.raises(lab.ArgumentError, match="column 'big' has .* in row 3, whose square no float holds"):
         Data.read(pd.DataFrame({"z": Z, "big": np.where(np.arange(ROWS) == 3, size, Z)}), target="big")
-    with pytest.raises(lab.ArgumentError, match="X has 1 values that are NaN or infinite, the first in row 3"):
+    with pytest.raises(lab.ArgumentError, match="X has 1 numbers that float32 does not hold, the first, .*, in row 3"):
         Data.from_arrays(np.where(np.arange(ROWS) == 3, size, Z)[:, None], Z)
-    with pytest.raises(lab.ArgumentError, match="y as float32 has 1 values that are NaN or infinite, .* in row 3"):
+    with pytest.raises(lab.ArgumentError, match="y has 1 numbers that float32 does not hold, the first, .*, in row 3"):
         Data.from_arrays(np.stack([Z, -Z], 1), np.where(np.arange(ROWS) == 3, size, Z))
     assert read(big=np.where(np.arange(ROWS) == 3, 1e30, Z)).inputs.isfinite().all()

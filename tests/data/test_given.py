@@ -1,12 +1,15 @@
 """What is asked of data is done, or refused in one line; nothing is taken and then left aside."""
 
+from functools import partial
+
 import numpy as np
 import pandas as pd
 import pytest
 import torch
+from sklearn import metrics
 
 import lab
-from lab.data import Data
+from lab.data import Data, measures
 from lab.errors import ArgumentError
 from tests.data.test_meaning import OWNERS, ROWS, X, Y, Z, examples, said
 
@@ -125,3 +128,30 @@ def test_a_first_name_longer_than_a_list_of_names_is_cut():
     table = pd.DataFrame({"long " * 60: range(60), "y": range(60)})
     with pytest.raises(ArgumentError, match=r"there is no column 'x'; there are long .*, … \(2 in all\)"):
         Data.read(table, target="x")
+
+
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
+def test_lists_and_data_sets_of_narrow_tensors_are_read_as_one_tensor_is(dtype):
+    rows = torch.randn(60, 3, generator=torch.Generator().manual_seed(0)).to(dtype)
+    y = [number % 2 for number in range(60)]
+    whole = Data.from_arrays(rows, y)
+    assert Data.from_arrays(list(rows), y).digest == whole.digest
+    assert Data.from_dataset(list(zip(rows, y, strict=True))).digest == whole.digest
+
+
+@pytest.mark.parametrize(
+    "metric",
+    [
+        metrics.r2_score,
+        metrics.explained_variance_score,
+        metrics.mean_absolute_percentage_error,
+        partial(metrics.d2_pinball_score, alpha=0.3),
+    ],
+)
+def test_a_metric_of_scikit_learn_gets_the_targets_first(metric):
+    """Most of its metrics are not the same the other way round, and all are numbers then, too."""
+    outputs, targets = torch.rand(2, 30, generator=torch.Generator().manual_seed(0)).double()
+    right = metric(targets.numpy(), outputs.numpy())
+    assert measures.scores(metric, outputs[None, :, None], targets).item() == pytest.approx(right, abs=1e-12)
+    assert abs(metric(outputs.numpy(), targets.numpy()) - right) > 0.01
+    assert measures.sign(metric) == (-1 if "error" in str(metric) else 1)

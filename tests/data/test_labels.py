@@ -5,6 +5,7 @@ import pandas as pd
 import pytest
 import torch
 
+import lab
 from lab.data import Data
 from lab.widgets.model import examples_of
 from tests.data.test_meaning import ROWS, X, Y, Z, read, said
@@ -46,6 +47,31 @@ def test_categories_without_an_order_have_that_of_labels():
     data = read("size", {"drop": "y"}, size=gaps)
     assert data.classes == ("medium", "large") and len(data) == ROWS - (Y == 0).sum()
     assert not Data.from_arrays(X, pd.Categorical(Z, ordered=True), kind="regression").classes
+
+
+def test_one_target_that_is_missing_does_not_make_values_of_classes(tmp_path):
+    rows = [f"{z},{y}" for z, y in zip(Z, Y, strict=True)]
+    for gaps in ({}, {5}, {0, ROWS - 1}):
+        lines = [row.rpartition(",")[0] + "," if number in gaps else row for number, row in enumerate(rows)]
+        (tmp_path / "a.csv").write_text("\n".join(["z,y", *lines]))
+        data = Data.read(tmp_path / "a.csv", target="y")
+        assert data.classes == ("0", "1", "2") and len(data) == ROWS - len(gaps)
+        assert bool(gaps) == ("y was read as whole numbers" in data.notes)
+    gap = np.where(np.arange(ROWS) == 5, np.nan, Z)
+    assert not Data.read(pd.DataFrame({"x": Z, "y": gap}), target="y").classes
+
+
+def test_a_column_may_be_named_by_a_number_and_labels_may_be_bytes():
+    table = pd.DataFrame({0: Z, 1: X[:, 1], 2: Y, 3: np.arange(ROWS) // 2})
+    assert Data.read(table, target=2, drop=[1], groups=3).columns == ("0",)
+    assert Data.read(table, target=2, drop=3).columns == ("0", "1")
+    assert Data.from_arrays(X, np.array([b"low", b"mid", b"top"])[Y]).classes == ("low", "mid", "top")
+
+
+def test_one_row_to_train_on_says_that_it_has_one_value():
+    table = pd.DataFrame({"x": Z, "y": X[:, 1]})
+    with pytest.raises(lab.ArgumentError, match="y has one value, .* in all rows of train"):
+        Data.read(table, "y", splits={"train": [0], "test": [1, 2, 3]})
 
 
 @pytest.mark.parametrize("word", ["None", "NA", "null"])

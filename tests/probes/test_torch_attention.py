@@ -80,3 +80,28 @@ class Crossed(nn.Module):
 
     def forward(self, x):
         return self.layer(x, x[:, :3])
+
+
+class Inside(nn.Module):
+    """A model whose attention has tokens in front; so have its inputs, or it turns them."""
+
+    def __init__(self, turns):
+        super().__init__()
+        self.turns, self.attention = turns, nn.MultiheadAttention(8, 4)
+
+    def forward(self, x):
+        x = x.transpose(0, 1) if self.turns else x
+        return self.attention(x, x, x)[0]
+
+
+@pytest.mark.parametrize("turns", [False, True])
+@pytest.mark.parametrize(("examples", "tokens"), [(6, 5), (5, 6), (6, 6), (7, 4), (4, 7), (4, 4), (2, 9)])
+def test_examples_are_those_of_the_scores_whichever_axis_of_the_inputs_has_them(turns, examples, tokens):
+    """torch's default is (tokens, examples, width): passes of `batch` must not cut tokens."""
+    model = Inside(turns).eval()
+    x = torch.randn(examples, tokens, 8, generator=torch.Generator().manual_seed(0))
+    with torch.no_grad():
+        expected = by_hand(model.attention, x)[:, :, 3, 1]
+    for batch in (1, 3, 4, 256):
+        found = latent_codes(model, x if turns else x.transpose(0, 1), query=3, key=1, batch=batch)
+        torch.testing.assert_close(torch.from_numpy(found.codes), expected)

@@ -17,6 +17,7 @@ K = TypeVar("K", bound=Hashable)
 DUNNETT, BONFERRONI = "Dunnett", "Bonferroni"
 POINTS = 128  # of a quadrature over the standard deviation: 12 digits
 TAIL, MOST_POINTS = 8.5, 1 << 14  # standard deviations, and points of a quadrature over the control's mean
+UNITS = ("seeds", "searches")  # of which there can be more
 POWER = 0.8  # of the seeds that a row is said to need
 MANY = 10_000  # degrees of freedom, from which on t is taken as normal
 
@@ -184,16 +185,16 @@ def _error_and_df(estimate: Estimate) -> tuple[float, float]:
     return half(0.5) / float(stdtrit(df, 0.75)), df
 
 
-def seeds_needed(estimate: Estimate, level: float = 0.95) -> int | None:
-    """About how many seeds on each side let the interval leave 0 out four times in five, if effect and spread are what
-    they look like; None where it does already, or where that is unknown: an effect of 0, no interval, or units that
-    are not seeds.
+def units_needed(estimate: Estimate, level: float = 0.95) -> int | None:
+    """About how many seeds on each side, or searches, let the interval leave 0 out four times in five, if effect and
+    spread are what they look like; None where it does already, or where that is unknown: an effect of 0, no interval.
+    Other units, such as tasks, are not drawn anew: None.
 
     By the noncentral t at the degrees of freedom that so many seeds have, as a power analysis does it.
 
     >>> from lab.estimates import compare
     >>> effect = compare({"a": [1.0, 2.0, 3.0], "b": [0.5, 1.5, 2.5]}, {"": ("a", "b")})[""]
-    >>> seeds_needed(effect)
+    >>> units_needed(effect)
     64
     """
     low, high = estimate.interval(level)
@@ -202,7 +203,7 @@ def seeds_needed(estimate: Estimate, level: float = 0.95) -> int | None:
         return None
     known = (estimate.error, estimate.df) if isinstance(estimate, Simultaneous) else (nan, nan)
     error, df = _error_and_df(estimate) if isnan(known[0]) else known
-    if estimate.over != "seeds" or isnan(error):
+    if estimate.over not in UNITS or isnan(error):
         return None
     n, signal = estimate.n, abs(estimate.effect) / error  # of n seeds, in standard errors
     outside = float(stdtr(df, -half / error))  # on each side, of one comparison alone

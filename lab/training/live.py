@@ -136,6 +136,20 @@ def interleaved(fleets: Mapping[K, Fleet], rounds: int, steps: int) -> Times[K]:
     return Times({name: np.array(times) for name, times in took.items()}, np.array(rates))
 
 
+def processor_seconds(fleets: Mapping[K, Fleet], rounds: int, steps: int) -> dict[K, float]:
+    """By fleet, seconds of one core that a step takes for each of its runs: the median of rounds in which all fleets
+    take so many steps in turn. It is time of the processor, so that what else a machine does counts little."""
+    times: dict[K, list[float]] = {name: [] for name in fleets}
+    with one_thread():
+        for _ in range(rounds):
+            for name, fleet in fleets.items():
+                start = time.process_time()
+                for _ in range(steps):
+                    fleet.advance()
+                times[name].append((time.process_time() - start) / steps / len(fleet.specs))
+    return {name: float(np.median(values)) for name, values in times.items()}
+
+
 def seconds_a_step(fleet: Fleet, steps: int) -> float:
     """Over some steps that are taken where the fleet stands."""
     fleet.recipe = replace(fleet.recipe, stop=fleet.step + steps)

@@ -15,7 +15,8 @@ import pandas as pd
 
 from lab.estimates import Estimate, compare, mean
 from lab.papers.claims import Claim, Verdict, all_of, without_tasks
-from lab.papers.crossing.league import FIRST_TUNING, GUESSED, TEST, VAL, Benchmark, data, numbers, perceptron
+from lab.papers.crossing.benchmarks import GUESSED, Benchmark, data, numbers, perceptron
+from lab.papers.crossing.league import FIRST_TUNING, TEST, VAL
 from lab.papers.entry import SILENT, Entry, Field, Origin, Planned
 from lab.papers.tables import Labelled
 from lab.plots import go

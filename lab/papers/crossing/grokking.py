@@ -8,7 +8,6 @@ memorizes within 20 steps and generalizes some hundred later, if its weights dec
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterator
 from functools import cache
 from typing import Any
@@ -34,7 +33,7 @@ from lab.scale import SCALES, check_scale
 from lab.spec import ConstantRate, Part, Perceptron, RunSpec, replace
 from lab.tasks import Operation
 from lab.training.descent_fleet import fleet_of
-from lab.training.live import one_thread
+from lab.training.live import processor_seconds
 
 ADAMW, ADAM, MUON, GROKFAST, PERP = "AdamW", "no decay", "Muon", "Grokfast", "⊥Grad"
 # What a ConstantRate calls it; its decay, of a few the best on val (addition modulo 27, ReLU, softmax), and ⊥Grad has
@@ -128,10 +127,8 @@ def _mean(run: Run) -> float:
 
 
 def seconds_a_step(runs: Labelled) -> dict[tuple, float]:
-    """By cell, seconds of one core that a step takes for each of its runs on `test`, side by side: the median of rounds
-    in which all cells have their turn. All steps are torch's: the C kernel has not all of these optimizers. It is time
-    of the processor, so that what else a machine does counts little.
-    """
+    """By cell, seconds of one core that a step takes for each of its runs on `test`, side by side, all cells in turn.
+    All steps are torch's: the C kernel has not all of these optimizers."""
     cells: dict[tuple, list[Run]] = {}
     for labels, run in runs:
         cells.setdefault(tuple(labels[name] for name in CELL), []).append(run)
@@ -144,15 +141,7 @@ def seconds_a_step(runs: Labelled) -> dict[tuple, float]:
         fleets[cell] = fleet_of([long[n] for n in same], [parts[n] for n in same])
         fleets[cell].kernel = None
     rounds = ROUNDS["smoke" if next(iter(fleets.values())).recipe.last < 50 else "laptop"]
-    times: dict[tuple, list[float]] = {cell: [] for cell in fleets}
-    with one_thread():
-        for _ in range(rounds):
-            for cell, fleet in fleets.items():
-                start = time.process_time()
-                for _ in range(PER_ROUND):
-                    fleet.advance()
-                times[cell].append((time.process_time() - start) / PER_ROUND / len(fleet.specs))
-    return {cell: float(np.median(values)) for cell, values in times.items()}
+    return processor_seconds(fleets, rounds, PER_ROUND)
 
 
 def chosen(table: pd.DataFrame) -> pd.DataFrame:

@@ -8,8 +8,7 @@ too) has an interval that holds for all functions of a task together. Beside it 
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -20,9 +19,9 @@ from lab.estimates import Estimate, compare, missing, nested, unless_equal
 from lab.nonlinearity.functions import named
 from lab.nonlinearity.part import as_module
 from lab.papers.claims import Claim, Verdict, absent, all_of, any_of, without_tasks
-from lab.papers.entry import SILENT, Entry, Field, Origin, Planned, Tuned, shipped
+from lab.papers.crossing.benchmarks import GUESSED, benchmarks, data, numbers
+from lab.papers.entry import Entry, Origin, Planned, Tuned
 from lab.papers.tables import POINTS, Labelled, alive, at_best_rates, best_rates, per_run
-from lab.papers.transformers.settings import language, setting
 from lab.plots import go
 from lab.plots.caption import set_reading, signed
 from lab.plots.panels import grid, line, points, whiskers
@@ -30,12 +29,12 @@ from lab.plots.style import BLUE, GREEN, GREY, INK, SIZE, VERMILLION
 from lab.probes.cost import cost
 from lab.resolve import resolve
 from lab.run import Run
-from lab.scale import SCALES, check_scale, model_scale
-from lab.simultaneous import Simultaneous, against, at_once, seeds_needed
-from lab.spec import ConstantRate, Learned, Part, Perceptron, RunSpec, TwoLossSpec, replace
+from lab.simultaneous import Simultaneous, against, at_once, units_needed
+from lab.spec import Learned, Part, replace
 from lab.statistics import LEVEL
-from lab.tasks import Images, Operation, Tabular
-from lab.tasks.named import AS_NUMBERS, NEAR, TRIVIAL, task_title
+from lab.tasks.named import AS_NUMBERS, NEAR, task_title
+from lab.training.descent_fleet import fleet_of
+from lab.training.live import processor_seconds
 
 FIXED = (
     *("relu", "gelu", "silu", "mish", "tanh", "elu", "leakyrelu", "softplus"),
@@ -43,82 +42,14 @@ FIXED = (
 )
 LEARNING = ("prelu", "swish", "polyrelu", "rational", "bspline", "starrelu", "asqu", "snake", "xielu")
 LEARNED = "learned spline"
-SEARCHES = {"smoke": 1, "laptop": 3, "overnight": 3, "paper": 3}
+SEARCHES = {"smoke": 1, "laptop": 3, "overnight": 6, "paper": 6}
 SEEDS = {"smoke": 2, "laptop": 6, "overnight": 12, "paper": 12}
 FIRST_TUNING, TUNING = 1_000, {"smoke": 1, "laptop": 2, "overnight": 2, "paper": 2}  # seeds that no figure reports
 TEST, VAL = "test", "val"
-RATES = {"smoke": (0.003,), "laptop": (0.003, 0.01, 0.03)} | dict.fromkeys(
-    ("overnight", "paper"), (0.001, 0.003, 0.01, 0.03)
-)  # of Adam, in perceptrons
 SPREAD = 11 / 27  # variance of ten numbers spread evenly over [-1, 1], all as frequent: what a constant answer leaves
 ROW, LEFT, REACH = 22, 150, 3.5  # px; and to both sides of 0, of the functions that are drawn
-GUESSED = TRIVIAL | {"a+b mod 27": 1 / 27, "covertype_sample": 0.5, "fashion_mnist_sample": 0.1}  # R²: 0
 COST = {"smoke": 1 << 8, "laptop": 1 << 16}  # numbers that a function is timed on
-
-
-@dataclass(frozen=True)
-class Benchmark:
-    """A task with its models. base: a run, whose recipe gets other rates. part: where a function stands in the model.
-    search: by a seed, that for a function of the task."""
-
-    base: RunSpec
-    part: str
-    search: Callable[[int], Any]
-    rates: tuple[float, ...]
-
-    def run(self, phi: Part, rate: float, seed: int, split: str) -> RunSpec:
-        """A run with a function, evaluated on one split."""
-        model = replace(self.base.model, **{self.part: phi})
-        recipe = replace(self.base.recipe, rate=rate)
-        return replace(self.base, model=model, recipe=recipe, seed=seed, evaluate=(split,))
-
-
-def perceptron(task: Any, width: int, layers: int, steps: int, batch: int | None, scale: str) -> Benchmark:
-    """A table with its perceptrons."""
-    small = scale == "smoke"
-    model = Perceptron(layers, 8 if small else width)
-    steps, average = (6, 2) if small else (steps, 50)
-    recipe = ConstantRate(steps, 0.003, batch, "adam", average, keep="last", every=max(2, steps // 10))
-    knots = 21 if small else 101
-
-    def search(seed: int) -> TwoLossSpec:
-        return TwoLossSpec(task, model, recipe, models=2 if small else 4, knots=knots, start="relu", seed=seed)
-
-    return Benchmark(RunSpec(task, model, recipe, 0), "phi", search, RATES[scale])
-
-
-def _transformer(base: Any, rates: tuple[float, ...], scale: str) -> Benchmark:
-    (run,) = base.runs(1)
-    rates = (run.recipe.rate,) if scale == "smoke" else rates
-    return Benchmark(run, "mlp", lambda seed: base.search(seed=seed), rates)
-
-
-def benchmarks(scale: str) -> dict[str, Benchmark]:
-    """The tasks of a scale, by name.
-
-    >>> [task for task in benchmarks("laptop")][:2], len(benchmarks("overnight"))
-    (['memorize', 'a+b mod 27'], 7)
-    """
-    of = model_scale(check_scale(scale, SCALES))
-    memorize = setting("memorize", of)
-    if scale == "laptop":  # a twentieth of the work
-        model, recipe = replace(memorize.model, layers=1, width=16), replace(memorize.recipe, steps=200, batch=128)
-        memorize = replace(memorize, model=model, recipe=recipe, models=4)
-    large = of == "paper" or scale == "overnight"
-    known = [_transformer(memorize, (*(() if scale == "laptop" else (0.005,)), 0.01, 0.02, 0.04), scale)]
-    if large:
-        text = language("shakespeare char", "laptop")
-        model, recipe = replace(text.model, layers=1, width=48), replace(text.recipe, steps=400)
-        known.append(_transformer(setting("addmod", of), (0.001, 0.002, 0.004, 0.008), scale))
-        known.append(_transformer(replace(text, model=model, recipe=recipe), (0.001, 0.002, 0.004, 0.008), scale))
-    width, steps = (128, 600) if large else (32, 150)
-    known.append(perceptron(Operation("a+b", modulus=27), 2 * width, 1, steps, None, scale))
-    if scale != "smoke":
-        known.append(perceptron(Images("mnist_sample", target="id"), width, 2, steps, 128, scale))
-        known.append(perceptron(Tabular("covertype_sample"), width, 2, steps, 256, scale))
-    if large:
-        known.append(perceptron(Images("fashion_mnist_sample"), width, 2, steps, 128, scale))
-    return {one.base.task_name: one for one in known}
+TIMED, ROUNDS, PER_ROUND = 2, 5, 2  # runs whose steps are timed, and how often
 
 
 def functions(scale: str) -> tuple[str, ...]:
@@ -150,14 +81,18 @@ def plan(scale: str, seeds: int, yours: Mapping[str, tuple[Part, int]] | None = 
 def measure(runs: Labelled, goals: Mapping[str, float] | None = None) -> pd.DataFrame:
     """One row a run: task, function, search, rate, split ("val" chooses the rate), seed, score (percent: accuracy, or
     R² where numbers are predicted), step and seconds (the first with the score that the best fixed function ends with;
-    NaN: none. Seconds are those of the run's training until then), cost (forward and backward, × GELU), diverged.
+    NaN: none. Seconds are those that so many steps of a run take on one core, side by side with other functions), cost
+    (forward and backward, × GELU), diverged.
     goals: by task that score, where its function is not among the runs."""
     table = per_run(runs, lambda run: {"score": _curve(run)[-1]})
     table["score"] = table["score"].where(~table["diverged"])
     goals = goals_of(table) if goals is None else goals
     steps = [_first(run, goals.get(labels["task"], np.nan)) for labels, run in runs]
-    costs = _costs(runs)
-    seconds = [run.notes["seconds"] * step / run.steps[-1] for step, (_, run) in zip(steps, runs, strict=True)]
+    costs, times = _costs(runs), _seconds_a_step(runs)
+    seconds = [
+        float(f"{step * times[labels['task'], labels['function']]:.3g}")
+        for step, (labels, _) in zip(steps, runs, strict=True)
+    ]
     return table.assign(step=steps, seconds=seconds, cost=[costs[labels["function"]] for labels, _ in runs])
 
 
@@ -188,6 +123,24 @@ def _costs(runs: Labelled) -> dict[str, float]:
     small = any(run.spec.recipe.last < 50 for run in parts.values())
     times = cost({"gelu": named("gelu")} | shapes, COST["smoke" if small else "laptop"], 3 if small else 25)
     return {name: round(times.ratio(name, "gelu"), 2) for name in shapes}
+
+
+def _seconds_a_step(runs: Labelled) -> dict[tuple[str, str], float]:
+    """By task and function, seconds of one core for a step of a run without evaluations, all functions in turn."""
+    cells: dict[str, dict[str, list[Run]]] = {}
+    for labels, run in runs:
+        cells.setdefault(labels["task"], {}).setdefault(labels["function"], []).append(run)
+    times: dict[tuple[str, str], float] = {}
+    for task, of_functions in cells.items():
+        fleets = {}
+        for name, every in of_functions.items():
+            members = [run for run in every if run.spec.recipe == every[0].spec.recipe][:TIMED]
+            alone = [replace(run.spec, recipe=replace(run.spec.recipe, every=run.spec.recipe.steps)) for run in members]
+            parts = [tuple(resolve(part, run.store) for part in run.spec.model.parts.values()) for run in members]
+            fleets[name] = fleet_of(alone, parts)
+        rounds = 1 if any(fleet.recipe.last < 50 for fleet in fleets.values()) else ROUNDS
+        times |= {(task, name): one for name, one in processor_seconds(fleets, rounds, PER_ROUND).items()}
+    return times
 
 
 def _tasks(table: pd.DataFrame) -> Iterator[tuple[str, pd.DataFrame, str]]:
@@ -236,7 +189,8 @@ def gains(table: pd.DataFrame, together: bool = True) -> dict[tuple[str, str], E
 
 def ranking(table: pd.DataFrame) -> pd.DataFrame:
     """One row a task and function: task, function, over (the best fixed one), rate, score, gain with its simultaneous
-    interval (low, high), seeds, needed (seeds that would decide it, about; missing: decided, or unknown),
+    interval (low, high), seeds, needed (seeds that would decide it, about, or of what is searched for searches;
+    missing: decided, or unknown),
     step and, where they are known, seconds (medians of the first with the fixed one's score), cost (× GELU), diverged
     (how many runs; one that did so at every rate has neither rate nor gain, and runs on `val` alone)."""
     effects, rows_ = gains(table), []
@@ -256,7 +210,7 @@ def ranking(table: pd.DataFrame) -> pd.DataFrame:
                     "gain": 0.0 if name == control else gain.effect,
                     **dict(zip(("low", "high"), gain.interval(LEVEL), strict=True)),
                     "seeds": len(runs),
-                    "needed": seeds_needed(gain) if abs(gain.effect) <= 100 else None,  # R² has no lower end
+                    "needed": units_needed(gain) if abs(gain.effect) <= 100 else None,  # R² has no lower end
                     **runs[timed].fillna(np.inf).median().replace(np.inf, np.nan),
                     "cost": runs["cost"].iloc[0],
                     "diverged": int(runs["diverged"].sum()),
@@ -331,9 +285,10 @@ def plot(table: pd.DataFrame) -> go.Figure:
     places = ranks.assign(rank=ranks.groupby("task")["gain"].rank(ascending=False))
     order = list(places.groupby("function")["rank"].mean().sort_values().index)
     costs = ranks.groupby("function")["cost"].first()
-    titles = ["<br>".join(textwrap.wrap(task_title(task.removesuffix("_sample")), 12)) for task in tasks]
-    titles = ["φ, each to<br>its own height", *(title.replace("_sample", "").replace("_", " ") for title in titles)]
+    names = [task_title(task.removesuffix("_sample")).replace("_sample", "").replace("_", " ") for task in tasks]
+    titles = ["<br>".join(textwrap.wrap(name, 10, break_long_words=False)) for name in ("shape φ", *names)]
     figure = grid(titles, len(tasks) + 1, ROW * len(order), top=80, left=LEFT, horizontal=14)
+    figure.update_annotations(font_size=SIZE - 1 - (len(tasks) > 4))
     for row, name in enumerate(order):
         if name in FIXED + LEARNING:
             x = np.linspace(-REACH, REACH, 61)
@@ -343,9 +298,9 @@ def plot(table: pd.DataFrame) -> go.Figure:
     for column, task in enumerate(tasks, 2):
         rows = ranks[ranks["task"] == task].set_index("function").reindex(order)
         most = max(float(rows["gain"].max()), 1.0)
-        end = -max(4 * most, float(-rows["gain"].median()))
-        names = {"fixed": GREY, "learns": BLUE, "learned by search": VERMILLION, "yours": GREEN}
-        for kind, ink in names.items():
+        end = -min(max(4 * most, float(-rows["gain"].median())), max(1.0, -1.1 * float(rows["low"].min())))
+        kinds = {"fixed": GREY, "learns": BLUE, "learned by search": VERMILLION, "yours": GREEN}
+        for kind, ink in kinds.items():
             here = rows[[_kind(name) == kind and np.isfinite(rows.loc[name, "gain"]) for name in order]]
             if not len(here):
                 continue
@@ -357,7 +312,7 @@ def plot(table: pd.DataFrame) -> go.Figure:
             symbols = np.where(here.index == here["over"], "diamond", symbols)
             words = [
                 f"{name} {signed(one.gain)} [{signed(one.low)}, {signed(one.high)}], rate {one.rate:g}"
-                + (f", needs {one.needed} seeds" if pd.notna(one.needed) else "")
+                + (f", needs {one.needed} {_unit_of(name)}" if pd.notna(one.needed) else "")
                 for name, one in zip(here.index, here.itertuples(), strict=True)
             ]
             look: dict[str, Any] = {"name": kind, "legendgroup": kind, "showlegend": column == 2, "customdata": words}
@@ -366,7 +321,8 @@ def plot(table: pd.DataFrame) -> go.Figure:
         figure.add_vline(0, line={"color": INK, "width": 1}, row=1, col=column)
         right = float(np.clip(rows["high"][rows["gain"] > 0].max(), 1.5 * most, 3 * most)) if most > 1 else 3.0
         unit = "R² × 100" if task.endswith(AS_NUMBERS) else "points"
-        figure.update_xaxes(range=(1.12 * end, max(right, -0.08 * end)), title_text=unit, row=1, col=column)
+        ends = (1.12 * end, max(right, -0.08 * end))
+        figure.update_xaxes(range=ends, nticks=4, tickangle=0, title_text=unit, row=1, col=column)
     diverged = ranks.groupby("function")["diverged"].sum()
     labels = [f"{name} × {costs[name]:.1f}{' †' * bool(diverged[name])}" for name in order]
     figure.update_yaxes(range=(len(order) - 0.5, -0.5), showticklabels=False, ticks="", tickvals=[*range(len(order))])
@@ -384,6 +340,10 @@ def plot(table: pd.DataFrame) -> go.Figure:
     return figure
 
 
+def _unit_of(name: str) -> str:
+    return "searches" if name == LEARNED else "seeds"
+
+
 def _kind(name: str) -> str:
     kinds = {"fixed": FIXED, "learns": LEARNING, "learned by search": (LEARNED,)}
     return next((kind for kind, names in kinds.items() if name in names), "yours")
@@ -392,25 +352,6 @@ def _kind(name: str) -> str:
 def _values(name: str, x: np.ndarray) -> np.ndarray:
     with torch.no_grad():
         return as_module(name)(torch.from_numpy(x).float()).numpy()
-
-
-def numbers(benchmarks: Mapping[str, Benchmark], searches: int, why: str) -> Iterator[Field]:
-    """What is the lab's own in these tasks and models, for an `Origin`."""
-    for task, benchmark in benchmarks.items():
-        run = benchmark.base
-        settings = {"layers": run.model.layers, "width": run.model.width, "steps": run.recipe.last}
-        for name, value in (settings | {"rates": list(benchmark.rates), "searches": searches}).items():
-            yield Field(name, value, SILENT, why, task=task)
-
-
-def data(benchmarks: Mapping[str, Benchmark]) -> list[dict]:
-    """Where the rows of these tasks are from, for an `Origin`."""
-    sources: list[dict] = []
-    for task, benchmark in benchmarks.items():
-        of = benchmark.base.task
-        names = getattr(of, "sources", ()) or ((of.corpus,) if hasattr(of, "corpus") else ())
-        sources += shipped(names) if names else [{"name": task, "from": "generated by lab.tasks"}]
-    return sources
 
 
 ENTRIES = (
@@ -425,7 +366,7 @@ ENTRIES = (
         plan=plan,
         tuned=Tuned(("task", "function"), lambda run: _curve(run)[-1], full=("laptop",)),  # as its shipped table is
         measure=measure,
-        timed=("cost",),
+        timed=("cost", "seconds"),
         plot=plot,
         summary=summary,
         claims=CLAIMS,

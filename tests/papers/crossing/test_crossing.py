@@ -14,7 +14,7 @@ from lab.catalogue.training_queue import train_all, waiting
 from lab.cli import main
 from lab.errors import ArgumentError, LabError
 from lab.nonlinearity.spline import Spline
-from lab.papers.crossing import connectivity, grokking, league
+from lab.papers.crossing import benchmarks, connectivity, grokking, league
 from lab.papers.crossing.compatibility import BASELINE, TUNING_SEED, at_best, gains, places, rates_of
 from lab.papers.crossing.multitask import TASKS, shared
 from lab.papers.tables import best_rates
@@ -170,7 +170,7 @@ def test_what_diverged_at_every_rate_is_named_beside_the_optimizers():
 @pytest.fixture
 def rated(store_folder, monkeypatch):
     """The league with three rates for perceptrons, and a function that diverges at each of them."""
-    monkeypatch.setitem(league.RATES, "smoke", (0.003, 0.01, 0.03))
+    monkeypatch.setitem(benchmarks.RATES, "smoke", (0.003, 0.01, 0.03))
     monkeypatch.setattr(league, "functions", lambda scale: ("relu", "gelu", "prelu"))
     huge = {"huge": (Knots(-1.0, 1.0, (1e30, -1e30)), 50)}
     found = replace(entry("crossing/league"), plan=lambda scale, seeds: league.plan(scale, seeds, huge))
@@ -192,7 +192,7 @@ def test_at_its_best_rates_alone_the_league_is_that_of_all_rates(rated):
     assert shipped_plan(rated, facts) == rated.known("smoke", 2, store)[0]
     every, _, _ = measured(replace(rated, tuned=None), "smoke", store=store, progress=False)
     assert len(every) == 3 * ON_VAL, "three seeds at every rate"
-    ranks, same = (league.ranking(one).drop(columns="cost") for one in (table, every))  # which is timed
+    ranks, same = (league.ranking(one).drop(columns=["cost", "seconds"]) for one in (table, every))  # which are timed
     pd.testing.assert_frame_equal(ranks, same)
     row = ranks.set_index(["task", "function"]).loc[("a+b mod 27", "huge")]
     assert row["diverged"] == row["seeds"] == 3 and np.isnan(row["rate"])

@@ -1,0 +1,103 @@
+"""The tasks of the league, small enough that every function is tuned: each with its models, a recipe and rates."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from lab.papers.entry import SILENT, Field, shipped
+from lab.papers.transformers.settings import language, setting
+from lab.scale import SCALES, check_scale, model_scale
+from lab.spec import ConstantRate, Part, Perceptron, RunSpec, TwoLossSpec, replace
+from lab.tasks import Images, Operation, Tabular
+from lab.tasks.named import TRIVIAL
+
+RATES = {"smoke": (0.003,), "laptop": (0.003, 0.01, 0.03)} | dict.fromkeys(
+    ("overnight", "paper"), (0.001, 0.003, 0.01, 0.03)
+)  # of Adam, in perceptrons
+GUESSED = TRIVIAL | {"a+b mod 27": 1 / 27, "covertype_sample": 0.5, "fashion_mnist_sample": 0.1}  # R²: 0
+
+
+@dataclass(frozen=True)
+class Benchmark:
+    """A task with its models. base: a run, whose recipe gets other rates. part: where a function stands in the model.
+    search: by a seed, that for a function of the task."""
+
+    base: RunSpec
+    part: str
+    search: Callable[[int], Any]
+    rates: tuple[float, ...]
+
+    def run(self, phi: Part, rate: float, seed: int, split: str) -> RunSpec:
+        """A run with a function, evaluated on one split."""
+        model = replace(self.base.model, **{self.part: phi})
+        recipe = replace(self.base.recipe, rate=rate)
+        return replace(self.base, model=model, recipe=recipe, seed=seed, evaluate=(split,))
+
+
+def perceptron(task: Any, width: int, layers: int, steps: int, batch: int | None, scale: str) -> Benchmark:
+    """A table with its perceptrons."""
+    small = scale == "smoke"
+    model = Perceptron(layers, 8 if small else width)
+    steps, average = (6, 2) if small else (steps, 50)
+    recipe = ConstantRate(steps, 0.003, batch, "adam", average, keep="last", every=max(2, steps // 10))
+    knots = 21 if small else 101
+
+    def search(seed: int) -> TwoLossSpec:
+        return TwoLossSpec(task, model, recipe, models=2 if small else 4, knots=knots, start="relu", seed=seed)
+
+    return Benchmark(RunSpec(task, model, recipe, 0), "phi", search, RATES[scale])
+
+
+def _transformer(base: Any, rates: tuple[float, ...], scale: str) -> Benchmark:
+    (run,) = base.runs(1)
+    rates = (run.recipe.rate,) if scale == "smoke" else rates
+    return Benchmark(run, "mlp", lambda seed: base.search(seed=seed), rates)
+
+
+def benchmarks(scale: str) -> dict[str, Benchmark]:
+    """The tasks of a scale, by name.
+
+    >>> [task for task in benchmarks("laptop")][:2], len(benchmarks("overnight"))
+    (['memorize', 'a+b mod 27'], 7)
+    """
+    of = model_scale(check_scale(scale, SCALES))
+    memorize = setting("memorize", of)
+    if scale == "laptop":  # a twentieth of the work
+        model, recipe = replace(memorize.model, layers=1, width=16), replace(memorize.recipe, steps=200, batch=128)
+        memorize = replace(memorize, model=model, recipe=recipe, models=4)
+    large = of == "paper" or scale == "overnight"
+    known = [_transformer(memorize, (*(() if scale == "laptop" else (0.005,)), 0.01, 0.02, 0.04), scale)]
+    if large:
+        text = language("shakespeare char", "laptop")
+        model, recipe = replace(text.model, layers=1, width=48), replace(text.recipe, steps=400)
+        known.append(_transformer(setting("addmod", of), (0.001, 0.002, 0.004, 0.008), scale))
+        known.append(_transformer(replace(text, model=model, recipe=recipe), (0.001, 0.002, 0.004, 0.008), scale))
+    width, steps = (128, 600) if large else (32, 150)
+    known.append(perceptron(Operation("a+b", modulus=27), 2 * width, 1, steps, None, scale))
+    if scale != "smoke":
+        known.append(perceptron(Images("mnist_sample", target="id"), width, 2, steps, 128, scale))
+        known.append(perceptron(Tabular("covertype_sample"), width, 2, steps, 256, scale))
+    if large:
+        known.append(perceptron(Images("fashion_mnist_sample"), width, 2, steps, 128, scale))
+    return {one.base.task_name: one for one in known}
+
+
+def numbers(benchmarks: Mapping[str, Benchmark], searches: int, why: str) -> Iterator[Field]:
+    """What is the lab's own in these tasks and models, for an `Origin`."""
+    for task, benchmark in benchmarks.items():
+        run = benchmark.base
+        settings = {"layers": run.model.layers, "width": run.model.width, "steps": run.recipe.last}
+        for name, value in (settings | {"rates": list(benchmark.rates), "searches": searches}).items():
+            yield Field(name, value, SILENT, why, task=task)
+
+
+def data(benchmarks: Mapping[str, Benchmark]) -> list[dict]:
+    """Where the rows of these tasks are from, for an `Origin`."""
+    sources: list[dict] = []
+    for task, benchmark in benchmarks.items():
+        of = benchmark.base.task
+        names = getattr(of, "sources", ()) or ((of.corpus,) if hasattr(of, "corpus") else ())
+        sources += shipped(names) if names else [{"name": task, "from": "generated by lab.tasks"}]
+    return sources

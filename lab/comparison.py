@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -99,7 +99,14 @@ class Comparison:
         split = self.runs[0].spec.evaluate[0]
         suffix = ", mean over training" if at == "mean" else " at the end"
         what = f"{self.data.titled(metric)} on {split}, {a} minus {b}{suffix}"
-        return difference_of(groups, self._covers(a, b), level, what, unit)
+        difference = difference_of(groups, self._covers(a, b), level, what, unit)
+        curves = self.curves
+        alive = {name for name in difference.diverged if not curves[curves["function"] == name]["diverged"].all()}
+        if not alive:
+            return difference
+        return replace(
+            difference, lacking=f"{metric} is NaN in all runs of {' and '.join(sorted(alive))} that did not diverge"
+        )
 
     def report(
         self, metric: str | None = None, at: str = "end", level: float = 0.95, simultaneous: bool = False
@@ -117,7 +124,8 @@ class Comparison:
         values = {name: [factor * seeds for seeds in self._values(name, metric, at)] for name in self.functions}
         recipe, split = self.runs[0].spec.recipe, self.runs[0].spec.evaluate[0]
         rates = ", ".join(f"{name} {rate:g}" for name, rate in self.rates.items())
-        chosen = f"each the best on val in {len(self.tuning_runs)} other runs" if self.tuning_runs else "given"
+        tried = len(self.tuning_runs) // len(values)
+        chosen = f"for each the best on val in {tried} other runs with it" if self.tuning_runs else "given"
         when = "at the end" if at == "end" else "as a mean over training"
         head = (
             f"Models were trained from scratch on {self.data.name} for {recipe.last:,} steps with each of {len(values)}"

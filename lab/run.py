@@ -172,7 +172,7 @@ class Run(Stored, Drawn):
         """
         if f"{name}_{split}" in self.scores:
             return self.scores[f"{name}_{split}"]
-        pairs = [measured.rpartition("_")[::2] for measured in self.scores]
+        pairs = [self._named(measured) for measured in self.scores]
         splits = dict.fromkeys(of for _, of in pairs)
         if not isinstance(split, str) or split not in splits:
             raise ArgumentError(
@@ -180,6 +180,14 @@ class Run(Stored, Drawn):
             )
         known = ", ".join(measured for measured, of in pairs if of == split)
         raise ArgumentError(f"{self.spec.task_name} is not measured by {shown(name)}; there are: {known}")
+
+    def _named(self, measured: str) -> tuple[str, str]:
+        """A score and its split, of a name that joins them."""
+        for split in sorted(self.spec.evaluate, key=len, reverse=True):
+            if measured.endswith(f"_{split}"):
+                return measured.removesuffix(f"_{split}"), split
+        name, _, split = measured.rpartition("_")
+        return name, split
 
     def first_step(self, level: float = 0.95, split: str = "test") -> float:
         """The first step with this accuracy (0 to 1) on a split, on straight lines between evaluations; NaN: none."""

@@ -11,6 +11,7 @@ ROOT = Path(__file__).resolve().parents[1]
 LAYERS = (
     (
         "errors",
+        "identity",
         "picture",
         "files",
         "places",

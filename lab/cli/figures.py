@@ -268,7 +268,7 @@ class Scorecard:
         if all(row["reason"] == scorecard.NOT_HERE for row in card["claims"]):
             scale = f" of scale {self.scale}" if self.scale else ""
             said = f"no results{scale} in {shortened(str(results))}"
-            raise LabError(f"{said}; name a folder that `lab figure` wrote into, such as --results out")
+            raise LabError(f"{said}; name a folder with NAME/SCALE in it, as `lab figure` writes without --out: out")
         write = scorecard.as_json if self.json else scorecard.as_markdown if self.markdown else scorecard.as_text
         return write(card)
 

@@ -22,6 +22,15 @@ WIDTH, HEIGHT = 64, 17  # characters of a picture
 COLUMNS = ("task", "part", "scale", "seeds", "gain", "measured")
 
 
+def _gain(mean: float, low: float, high: float, unit: str) -> str:
+    """A gain in words.
+
+    >>> _gain(8.5, 5.9, 11.2, "points"), _gain(0.0, float("nan"), float("nan"), "points")
+    ('8.5 [5.9, 11.2] points', '0.0 points, no interval')
+    """
+    return f"{mean:.1f} [{low:.1f}, {high:.1f}] {unit}" if low == low else f"{mean:.1f} {unit}, no interval"
+
+
 @dataclass(frozen=True)
 class Zoo:
     """List the learned functions, or show one: a picture in text, or its values."""
@@ -48,7 +57,7 @@ class Zoo:
         if self.json:
             return rows.reset_index().to_json(orient="records", indent=1)
         numbers = zip(rows["gain_mean"], rows["low_mean"], rows["high_mean"], rows["unit"], strict=True)
-        rows["gain"] = [f"{g:.1f} [{a:.1f}, {b:.1f}] {unit}" if g == g else "" for g, a, b, unit in numbers]
+        rows["gain"] = [_gain(*row) if row[0] == row[0] else "" for row in numbers]
         said = (
             "gain: mean over training, over GELU (simplicity: ReLU), with its 95 % interval; `lab zoo NAME` shows one"
         )

@@ -313,7 +313,7 @@ class Data:
         for name, tensor in sorted({**parts, "targets": self.targets, **splits}.items()):
             hasher.update(f"{name} {tensor.dtype} {tuple(tensor.shape)}\n".encode())
             hasher.update(tensor.contiguous().numpy().tobytes())
-        said = [measures.named(self.loss), *(f"{name} {measures.named(m)}" for name, m in self.metrics.items())]
+        said = [measures.identity(self.loss), *(f"{name} {measures.identity(m)}" for name, m in self.metrics.items())]
         hasher.update("\n".join([*said, *self.classes]).encode())
         return hasher.hexdigest()
 

@@ -10,6 +10,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from lab.errors import ArgumentError, check_choice, described, listed, shown
+from lab.identity import digest_of
 
 Function = Callable[[Tensor, Tensor], Any]
 LOSSES = ("cross_entropy", "mse", "mae")
@@ -48,8 +49,13 @@ def chosen(
     return loss, dict(metrics)
 
 
+def identity(measure: str | Function) -> str:
+    """A loss or metric as digests have it: of a function its name, its code and its settings."""
+    return measure if isinstance(measure, str) else f"{named(measure)} {digest_of(measure)}"
+
+
 def named(measure: str | Function) -> str:
-    """A loss or metric as identities say it: of a function its name; its code is not known."""
+    """A loss or metric in words: of a function its name."""
     if isinstance(measure, str):
         return measure
     return getattr(measure, "__qualname__", None) or repr(measure)

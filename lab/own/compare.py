@@ -1,18 +1,17 @@
 """A comparison of functions in models of one's own: as specs have them, each with its learning rate."""
 
-import hashlib
 from collections.abc import Callable, Mapping, Sequence
-from math import inf, log
+from math import inf, isnan, log
 from typing import Any, cast
 
 import numpy as np
-import torch
 from torch import nn
 
 from lab import spec as specs
 from lab.comparison import Comparison, Trained
 from lab.data import Data, measures
 from lab.errors import ArgumentError, check_whole, shown
+from lab.identity import digest_of
 from lab.nonlinearity.channels import LazyChannelSpline, channel_axis
 from lab.nonlinearity.functions import Called
 from lab.nonlinearity.part import as_module, as_part, spline_of
@@ -159,13 +158,17 @@ def _notes(
         notes += beyond_knots(f"models with {key}", share, phi.search if isinstance(phi, Learned) else phi)
     for why in dict.fromkeys(one["why"] for one in trained if one.get("needs_loop")):
         notes.append(f"models were trained one after the other: {why}")
-    if ends := [key for key, rate in best.items() if len(grid) > 1 and rate in (min(grid), max(grid))]:
-        notes.append(f"the best rate of {', '.join(ends)} is at an end of the grid: widen it")
+    if at_end := [key for key, rate in best.items() if len(grid) > 1 and rate in (min(grid), max(grid))]:
+        notes.append(f"the best rate of {', '.join(at_end)} is at an end of the grid: widen it")
     if len(set(best.values())) > 1:
         said = "functions have different rates, a part of what differs"
         notes.append(f"{said}; to compare at one, give rate= and no rates=")
-    if diverged := sum(Run(run.spec, store).diverged is not None for run in runs):
+    alive = [run for run in (Run(trained_run.spec, store) for trained_run in runs) if run.diverged is None]
+    if diverged := len(runs) - len(alive):
         notes.append(f"{diverged} of {len(runs)} runs diverged and are left out; try lower rates")
+    for metric in data.metrics:
+        if missing := sum(isnan(run.score(metric, run.spec.evaluate[0])[-1]) for run in alive):
+            notes.append(f"{metric} is NaN in {missing} of {len(runs)} runs, which are left out where it is compared")
     guess = log(len(data.classes)) if data.loss == "cross_entropy" else inf
     if worse := sum(Run(run.spec, store).loss[-1] > 2 * guess for run in runs):
         said = f"{worse} of {len(runs)} runs ended with more than twice the training loss of a guess among all classes"
@@ -286,12 +289,10 @@ def learns(given: Any) -> bool:
 
 
 def _function(given: Callable) -> ModuleFunction:
-    digest, module = hashlib.sha256(), given if isinstance(given, nn.Module) else Called(given)
+    module = given if isinstance(given, nn.Module) else Called(given)
     lazy = next((part for part in module.modules() if isinstance(part, LazyChannelSpline)), None)
-    for name, tensor in module.state_dict().items() if lazy is None else [("first", lazy.first)]:
-        digest.update(f"{name} {tensor.dtype} {tuple(tensor.shape)}\n".encode())
-        digest.update(tensor.detach().cpu().reshape(-1).contiguous().view(torch.uint8).numpy().tobytes())
+    digest = digest_of(given if lazy is None else lazy.first)
     kind = type(given).__qualname__ if isinstance(given, nn.Module) else getattr(given, "__qualname__", "function")
-    part = ModuleFunction(kind, repr(module) if isinstance(given, nn.Module) else kind, digest.hexdigest())
+    part = ModuleFunction(kind, repr(module) if isinstance(given, nn.Module) else kind, digest)
     specs.register_object(part, module)
     return part

@@ -109,6 +109,23 @@ def attending(seed):
     return Attending()
 
 
+class Projecting(nn.Module):
+    """What is drawn and does not learn: a buffer and a frozen weight."""
+
+    def __init__(self):
+        super().__init__()
+        self.register_buffer("drawn", torch.randn(6, 12))
+        self.frozen = nn.Parameter(torch.randn(12), requires_grad=False)
+        self.act, self.out = nn.GELU(), nn.Linear(12, 2)
+
+    def forward(self, x):
+        return self.out(self.act(x @ self.drawn + self.frozen))
+
+
+def projecting(seed):
+    return Projecting()
+
+
 class Branching(nn.Module):
     """Which way it goes depends on the data; one layer and one activation stand in two places, two weights are tied."""
 

@@ -221,8 +221,14 @@ class ModuleInnerTask(InnerTask):
     def fresh(self, seeds: Sequence[int]) -> None:
         """As `InnerTask.fresh`; dropout has streams of these seeds, too."""
         self.noise = list(seeds)
-        made = [dict(self.maker.new(seed).named_parameters()) for seed in seeds]
+        nets = [self.maker.new(seed) for seed in seeds]
+        made = [{**dict(net.named_parameters()), **dict(net.named_buffers())} for net in nets]
         self.drawn = [torch.stack([weights[name].detach() for weights in made]).to(self.device) for name in self.names]
+        net = self.model.net
+        with torch.no_grad():  # what does not learn is of these models, too
+            for name, held in {**dict(net.named_parameters()), **dict(net.named_buffers())}.items():
+                if name not in self.names and name in made[0]:
+                    held.copy_(torch.stack([tensors[name] for tensors in made]))
 
     def outputs(self, weights: Sequence[Tensor], batch: Examples) -> Tensor:
         """As `InnerTask.outputs`: in training mode on the batch of a step, else in evaluation mode."""

@@ -51,6 +51,8 @@ class SideBySide(nn.Module):
     def __init__(self, nets: Sequence[nn.Module], spline: Spline | None = None):
         super().__init__()
         self.net, self.runs = nets[0], len(nets)
+        # in a tuple: else they would be parts of this. What is neither parameter nor buffer is theirs
+        self.every = tuple(nets)
         self.way, self.note, self.needs_loop, self.dtype = "loop", "", False, torch.float32
         # in a tuple: else it would be a parameter of this
         self.knots: tuple[Tensor, ...] = () if spline is None else (spline.values,)
@@ -79,9 +81,12 @@ class SideBySide(nn.Module):
 
     def _one_by_one(self, held: dict[str, Tensor], inputs: Inputs, noise: Noise | None) -> Tensor:
         outputs = []
+        for net in self.every[1:]:
+            for part, like in zip(net.modules(), self.net.modules(), strict=True):
+                part.training = like.training
         for run, (tensors, given) in enumerate(self._each(held, inputs)):
             with _drawing(noise, run, _device(given)) if self.training and noise is not None else nullcontext():
-                outputs.append(self._call(tensors, given))
+                outputs.append(self._call(tensors, given, self.every[run]))
         return torch.stack(outputs)
 
     def _each(self, held: dict[str, Tensor], inputs: Inputs) -> Iterator[tuple[dict[str, Tensor], Inputs]]:
@@ -95,9 +100,9 @@ class SideBySide(nn.Module):
             begin()
             self._call(tensors, given)
 
-    def _call(self, held: dict[str, Tensor], inputs: Inputs) -> Tensor:
+    def _call(self, held: dict[str, Tensor], inputs: Inputs, net: nn.Module | None = None) -> Tensor:
         args, words = ((inputs,), {}) if isinstance(inputs, Tensor) else ((), dict(inputs))
-        return answer(functional_call(self.net, held, args, words, tie_weights=False))
+        return answer(functional_call(net or self.net, held, args, words, tie_weights=False))
 
     def _held(self, instead: Instead) -> dict[str, Tensor]:
         """Parameters and buffers by name: of each module once, tied ones under the name of each module that has them.
@@ -198,10 +203,10 @@ def _(model: ModuleSpec, sizes: Sizes, specs: Sequence[RunSpec], modules: Sequen
     phi, maker = modules[0], object_of(known_by(model))
     nets = [maker.new(spec.seed) for spec in specs]
     if isinstance(phi, Spline) and not phi.values.requires_grad:  # what learns on is each model's own
-        net = nets[0]
-        for name in put(net, maker.old, nn.Identity(), shared=True):
-            home, _, attribute = name.rpartition(".")
-            setattr(net.get_submodule(home), attribute, phi)
+        for net in nets:
+            for name in put(net, maker.old, nn.Identity(), shared=True):
+                home, _, attribute = name.rpartition(".")
+                setattr(net.get_submodule(home), attribute, phi)
         made = SideBySide(nets, phi)
     else:
         for net in nets:
@@ -225,9 +230,17 @@ def known_by(model: ModuleSpec) -> tuple[str, str, str]:
 
 
 def _stack(nets: Sequence[nn.Module], knots: tuple[Tensor, ...]) -> None:
-    """Put the parameters and buffers of all into the first, with a run axis; those that are tied stay so."""
+    """Put the parameters and buffers of all into the first, with a run axis; those that are tied stay so.
+    ArgumentError where two models have other parts or shapes."""
     first, fresh = nets[0], dict[int, Tensor]()
     owners: list[dict[str, Tensor]] = [{**dict(net.named_parameters()), **dict(net.named_buffers())} for net in nets]
+    layouts = [
+        ({name: tuple(tensor.shape) for name, tensor in owner.items()}, [type(part) for part in net.modules()])
+        for owner, net in zip(owners, nets, strict=True)
+    ]
+    if other := next((number for number, layout in enumerate(layouts) if layout != layouts[0]), None):
+        said = f"model number {other + 1} that `model` makes has other parts or shapes than the first"
+        raise ArgumentError(f"{said}; let a seed decide on values alone")
     for name, old in owners[0].items():
         if any(old is shared for shared in knots):
             continue

@@ -1,0 +1,214 @@
+"""What has one name and is another thing is told apart: functions, modules, losses, and models of several seeds."""
+
+import os
+import subprocess
+import sys
+from functools import partial
+
+import numpy as np
+import pytest
+import torch
+from torch import nn
+from torch.nn import functional as F
+
+import lab
+from lab.data import Data
+from lab.identity import digest_of
+from tests.training import own
+
+SHORT = {"seeds": 2, "steps": 20, "rate": 1e-2, "batch": 32, "progress": False}
+SCALE = 2.0
+
+
+class Wave(nn.Module):
+    """A setting that neither repr nor state_dict shows."""
+
+    def __init__(self, a):
+        super().__init__()
+        self.a = a
+
+    def forward(self, x):
+        return x + torch.sin(self.a * x) ** 2 / self.a
+
+
+class Called:
+    def __init__(self, a):
+        self.a = a
+
+    def __call__(self, x):
+        return self.a * x
+
+
+def times(a):
+    return lambda x: a * x
+
+
+def with_default(a):
+    def f(x, a=a):
+        return a * x
+
+    return f
+
+
+def scaled(x):
+    return SCALE * x
+
+
+def class_of(power):
+    """Two classes of one name with other code."""
+    if power == 2:
+
+        class Power(nn.Module):
+            def forward(self, x):
+                return x * x
+    else:
+
+        class Power(nn.Module):
+            def forward(self, x):
+                return x * x * x
+
+    return Power()
+
+
+OTHERS = {
+    "lambdas": (lambda x: x.sin(), lambda x: 0 * x),
+    "closures": (times(1.0), times(5.0)),
+    "closures of tensors": (times(torch.zeros(2)), times(torch.ones(2))),
+    "defaults": (with_default(1.0), with_default(2.0)),
+    "partial": (partial(torch.clamp, min=-1), partial(torch.clamp, max=1)),
+    "attributes": (Wave(0.1), Wave(1.0)),
+    "inside": (nn.Sequential(Wave(0.1)), nn.Sequential(Wave(1.0))),
+    "callables": (Called(1.0), Called(2.0)),
+    "methods": (Called(1.0).__call__, Called(2.0).__call__),
+    "classes of one name": (class_of(2), class_of(3)),
+    "settings of torch": (nn.CrossEntropyLoss(), nn.CrossEntropyLoss(label_smoothing=0.4)),
+    "tensors of torch": (nn.CrossEntropyLoss(), nn.CrossEntropyLoss(weight=torch.tensor([9.0, 1.0]))),
+    "functions of torch": (F.gelu, F.silu),
+    "arrays": (times(np.zeros(2)), times(np.ones(2))),
+    "sets": (times({1, 2}), times({1, 3})),
+}
+
+
+@pytest.mark.parametrize("name", OTHERS)
+def test_what_computes_other_numbers_has_another_digest(name):
+    one, other = OTHERS[name]
+    assert digest_of(one) == digest_of(one) != digest_of(other)
+
+
+def test_what_is_made_again_is_the_same(monkeypatch):
+    pairs = [(times(1.0), times(1.0)), (Wave(1.0), Wave(1.0)), (class_of(2), class_of(2)), (Called(1.0), Called(1.0))]
+    pairs += [(nn.GELU(), nn.GELU()), (partial(F.leaky_relu, negative_slope=0.1),) * 2]
+    assert all(digest_of(one) == digest_of(other) for one, other in pairs)
+    circle: list = []
+    circle.append(circle)
+    assert digest_of(circle) == digest_of(circle)
+    module = Wave(1.0)
+    before = digest_of(module)
+    module.register_forward_hook(lambda *_: None)
+    assert digest_of(module.eval()) == before, "hooks and modes are no part of it"
+    before = digest_of(scaled)
+    monkeypatch.setattr("tests.test_identity.SCALE", 3.0)
+    assert digest_of(scaled) != before
+
+
+def test_a_digest_is_that_of_every_process():
+    code = "from tests.test_identity import *; print([digest_of(one) for pair in OTHERS.values() for one in pair])"
+    said = {
+        subprocess.run(
+            [sys.executable, "-c", code],
+            env=os.environ | {"PYTHONHASHSEED": seed},
+            capture_output=True,
+            text=True,
+            check=True,
+        ).stdout
+        for seed in "12"
+    }
+    assert len(said) == 1 and digest_of(Wave(0.1)) in said.pop()
+
+
+def test_functions_of_one_name_are_trained_each_as_itself():
+    """All that were compared at once had been the last one; and what was kept under a name, the first."""
+    functions = {"sin": lambda x: x.sin(), "zero": lambda x: 0 * x, "a": Wave(0.1), "b": Wave(30.0)}
+    data = own.signs()
+    together = lab.compare(data, own.mlp, nn.GELU, functions, **SHORT, name="told apart")
+    for name, function in functions.items():
+        alone = lab.compare(own.signs(), own.mlp, nn.GELU, {name: function}, **SHORT)
+        rows = together.table[together.table["function"] == name]
+        np.testing.assert_allclose(rows["loss"], alone.table["loss"], rtol=1e-5)
+        x, y = data.split("test")
+        assert F.cross_entropy(together.model(name)(x), y).item() == pytest.approx(rows["loss"].iloc[0], rel=1e-4)
+    assert together.table.groupby("function")["loss"].mean().nunique() == 4
+
+
+def test_settings_of_a_loss_and_a_metric_are_part_of_the_data():
+    weights = [None, torch.tensor([1.0, 9.0])]
+    ends = [own.signs(loss=nn.CrossEntropyLoss(weight=weight)) for weight in weights]
+    assert ends[0].digest != ends[1].digest
+    one, other = (own.signs(metrics={"own": times(a)}) for a in (1.0, 2.0))
+    assert one.digest != other.digest and own.signs().digest == own.signs(loss="cross_entropy").digest
+
+
+class Features(nn.Module):
+    """Random features that are neither a parameter nor a buffer."""
+
+    def __init__(self, seed):
+        super().__init__()
+        self.features = torch.randn(6, 16, generator=torch.Generator().manual_seed(seed))
+        self.phi, self.out = nn.GELU(), nn.Linear(16, 2)
+
+    def forward(self, x):
+        return self.out(self.phi(x @ self.features))
+
+
+def features(seed):
+    torch.manual_seed(seed)
+    return Features(seed)
+
+
+def test_each_seed_has_the_attributes_of_its_own_model():
+    data = own.signs()
+    result = lab.compare(data, features, nn.GELU, {"GELU": None, "ReLU": nn.ReLU()}, **SHORT | {"seeds": 3})
+    x, y = data.split("test")
+    for name in result.functions:
+        for row in result.table[result.table["function"] == name].itertuples():
+            net = result.model(name, row.seed)
+            assert torch.equal(net.features, features(row.seed).features)
+            assert F.cross_entropy(net(x), y).item() == pytest.approx(row.loss, rel=1e-4)
+    assert "one after the other: vmap gives other numbers" in "".join(result.notes)
+
+
+def test_models_of_other_shapes_or_parts_are_refused_at_any_seed():
+    def wide(seed):
+        return nn.Sequential(nn.Linear(6, 8 + (seed > 1)), nn.GELU(), nn.Linear(8 + (seed > 1), 2))
+
+    def other(seed):
+        return nn.Sequential(nn.Linear(6, 8), nn.GELU(), nn.Linear(8, 2), nn.Identity() if seed < 2 else nn.Tanh())
+
+    for make in (wide, other):
+        with pytest.raises(lab.ArgumentError, match="model number 3 that `model` makes has other parts or shapes"):
+            lab.compare(own.signs(), make, nn.GELU, {"GELU": None}, **SHORT | {"seeds": 3})
+
+
+def test_a_metric_that_is_no_number_is_said():
+    def sometimes(outputs, targets):
+        return float("nan") if outputs.sum() > 0 else 1.0
+
+    result = lab.compare(own.signs(metrics={"m": sometimes}), own.mlp, nn.GELU, {"a": None, "b": "relu"}, **SHORT)
+    missing = int(result.table["m"].isna().sum())
+    assert not missing or f"m is NaN in {missing} of 4 runs, which are left out" in "".join(result.notes)
+    never = own.signs(metrics={"m": lambda outputs, targets: float("nan")})
+    result = lab.compare(never, own.mlp, nn.GELU, {"a": None, "b": "relu"}, **SHORT)
+    assert "m is NaN in 4 of 4 runs" in "".join(result.notes)
+    said = str(result.difference("b", "a"))
+    assert "none, for m is NaN in all runs of a and b that did not diverge" in said and "lower rate" not in said
+
+
+def test_a_report_says_how_many_runs_chose_a_rate():
+    given = {key: value for key, value in SHORT.items() if key != "rate"} | {"rates": [1e-3, 1e-2], "tuning_seeds": 2}
+    result = lab.compare(own.signs(), own.mlp, nn.GELU, {"a": None, "b": "relu", "c": "silu"}, **given)
+    assert len(result.tuning_runs) == 12 and "for each the best on val in 4 other runs with it" in result.report()
+
+
+def test_data_keep_their_digests_where_measures_are_words():
+    X = np.arange(60.0).reshape(30, 2) % 7
+    assert Data.from_arrays(X, X[:, 0] > 3, name="a").digest == Data.from_arrays(X, X[:, 0] > 3, name="b").digest

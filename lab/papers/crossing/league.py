@@ -15,6 +15,7 @@ import numpy as np
 import pandas as pd
 import torch
 
+from lab.errors import listed
 from lab.estimates import Estimate, compare, missing, nested, unless_equal
 from lab.nonlinearity.functions import named
 from lab.nonlinearity.part import as_module
@@ -220,19 +221,22 @@ def ranking(table: pd.DataFrame) -> pd.DataFrame:
 
 
 def summary(table: pd.DataFrame) -> str:
-    ranks, words = ranking(table), []
+    ranks, words, others = ranking(table), list[str](), list[str]()
     for task, rows in ranks.groupby("task", sort=False):
-        best = rows.loc[rows["gain"].idxmax()]
-        said = f"{best['function']} {signed(best['gain'])}" if best["gain"] > 0 else "none above it"
-        sure = [str(name) for name in rows.loc[rows["low"] > 0, "function"]]
-        known = f" (sure: {', '.join(sure)})" * bool(sure)
-        words.append(f"{task_title(str(task))} over {best['over']}: {said}{known}")
+        title = _title(str(task))
+        sure = rows[rows["low"] > 0].sort_values("gain", ascending=False)
+        above = [f"{name} {signed(gain)}" for name, gain in zip(sure["function"], sure["gain"], strict=True)]
+        if above:
+            words.append(f"{', '.join(above)} over {rows['over'].iloc[0]} on {title}")
+        else:
+            others.append(title)
     undecided = int(((ranks["low"] <= 0) & (ranks["high"] >= 0)).sum())
     unknown = int((ranks["low"].isna() & (ranks["function"] != ranks["over"])).sum())
     tried = table.groupby("task")["rate"].agg(["min", "max"])
     ends = sum(rate in tuple(tried.loc[task]) for task, rate in zip(ranks["task"], ranks["rate"], strict=True))
     return (
-        f"Points (as numbers: R² × 100). {'; '.join(words)}."
+        f"Surely above, in points (as numbers: R² × 100): {'; '.join(words) or 'none'}."
+        f"{f' None on {listed(others)}.' * bool(others and words)}"
         f" {undecided} of {len(ranks)} are undecided, {unknown} lack an interval; {ends} best rates are at an end."
     )
 
@@ -285,7 +289,7 @@ def plot(table: pd.DataFrame) -> go.Figure:
     places = ranks.assign(rank=ranks.groupby("task")["gain"].rank(ascending=False))
     order = list(places.groupby("function")["rank"].mean().sort_values().index)
     costs = ranks.groupby("function")["cost"].first()
-    names = [task_title(task.removesuffix("_sample")).replace("_sample", "").replace("_", " ") for task in tasks]
+    names = [_title(task) for task in tasks]
     titles = ["<br>".join(textwrap.wrap(name, 10, break_long_words=False)) for name in ("shape φ", *names)]
     figure = grid(titles, len(tasks) + 1, ROW * len(order), top=80, left=LEFT, horizontal=14)
     figure.update_annotations(font_size=SIZE - 1 - (len(tasks) > 4))
@@ -338,6 +342,10 @@ def plot(table: pd.DataFrame) -> go.Figure:
         * bool(diverged.sum()),
     )
     return figure
+
+
+def _title(task: str) -> str:
+    return task_title(task.removesuffix("_sample")).replace("_sample", "").replace("_", " ")
 
 
 def _unit_of(name: str) -> str:

@@ -317,3 +317,13 @@ def test_tasks_of_the_hypernetwork_paper_train_as_in_its_figures_or_with_paramet
 def test_no_name_is_no_gelu(task):
     with pytest.raises(ArgumentError, match="unknown mlp ''"):
         train(task, mlp="", seeds=1, scale="smoke", progress=False)
+
+
+def test_splits_of_several_words_are_named_whole(store_folder):
+    run = lab.trained("logic", "hyla", scale="smoke", progress=False)
+    assert "unseen_terms" in run.spec.evaluate
+    with pytest.raises(lab.ArgumentError, match="there are: .*unseen_terms") as error:
+        run.score("r2", "terms")
+    assert " terms" not in str(error.value).partition("there are")[2].replace("unseen_terms", "")
+    with pytest.raises(lab.ArgumentError, match="not measured by 'r3'; there are: .*r2"):
+        run.score("r3", "unseen_terms")

@@ -5,8 +5,9 @@ from __future__ import annotations
 import dis
 import hashlib
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from functools import lru_cache, partial
+from itertools import islice
 from types import BuiltinFunctionType, CodeType, FunctionType, MethodType, ModuleType
 from typing import Any
 
@@ -15,17 +16,20 @@ import torch
 from torch import Tensor, nn
 from torch.nn.parameter import UninitializedBuffer, UninitializedParameter
 
+from lab.errors import ArgumentError, described
+
 UNKNOWN = (UninitializedParameter, UninitializedBuffer)
 PLAIN = (type(None), bool, int, float, complex, str, bytes, torch.dtype, torch.device, torch.Size, type(...))
+MANY = 1_000  # elements of what is iterated over
 
 
 def digest_of(thing: Any) -> str:
     """SHA-256 of a function, a module or a value: two of one name that compute other things have two.
 
     Of functions the code, default arguments, what they close over and the globals that they read; of
-    `functools.partial` its arguments; of modules class, parameters, buffers and all other attributes; of the user's
-    classes their methods. Of what torch and other installed packages have, its name. What is in a file, or drawn from
-    a generator, is not in it.
+    `functools.partial` its arguments; of modules class, mode, hooks, parameters, buffers and all other attributes; of
+    the user's classes their methods and attributes. Of what torch and other packages have, its name. What is in a file,
+    or drawn from a generator, is not in it. ArgumentError for what is nested too deeply.
 
     >>> one, same, other = (partial(torch.clamp, min=low) for low in (0.0, 0.0, 1.0))
     >>> digest_of(one) == digest_of(same), digest_of(one) == digest_of(other)
@@ -34,13 +38,19 @@ def digest_of(thing: Any) -> str:
     False
     """
     digest = _Digest()
-    digest.add(thing)
+    try:
+        digest.add(thing)
+    except RecursionError as error:
+        said = f"{described(thing)} is nested too deeply to be told from others"
+        raise ArgumentError(f"{said}; give a function of its own, without so many inside") from error
     return digest.hasher.hexdigest()
 
 
 class _Digest:
+    """home: the top-level name of the module that the first of the user's functions is from."""
+
     def __init__(self) -> None:
-        self.hasher, self.seen, self.kept = hashlib.sha256(), dict[int, int](), list[Any]()
+        self.hasher, self.seen, self.kept, self.home = hashlib.sha256(), dict[int, int](), list[Any](), ""
 
     def say(self, *words: object) -> None:
         self.hasher.update("\0".join(map(str, words)).encode("utf-8", "surrogatepass") + b"\n")
@@ -54,11 +64,12 @@ class _Digest:
         self.kept.append(thing)  # else what is made on the way might leave its id to another
         if isinstance(thing, (Tensor, np.ndarray, np.generic)):
             return self._numbers(thing)
+        thing = getattr(thing, "_torchdynamo_orig_callable", thing)  # of torch.compile
         self.say(type(thing).__module__, type(thing).__qualname__)
         if isinstance(thing, (list, tuple)):
             self._each(thing)
         elif isinstance(thing, (set, frozenset)):
-            self._each(sorted(thing, key=repr))
+            self._each(sorted(map(digest_of, thing)))
         elif isinstance(thing, Mapping):
             self._named(thing)
         elif isinstance(thing, CodeType):
@@ -71,11 +82,17 @@ class _Digest:
             self._each((thing.__func__, thing.__self__))
         elif isinstance(thing, type):
             self._class(thing)
-        elif isinstance(thing, (BuiltinFunctionType, ModuleType)):
-            self.say(getattr(thing, "__qualname__", thing.__name__))
+        elif isinstance(thing, ModuleType):
+            self.say(thing.__name__)
+        elif isinstance(thing, BuiltinFunctionType):
+            self.say(thing.__qualname__)
+            self.add(None if isinstance(thing.__self__, (type, ModuleType)) else thing.__self__)
+        elif hasattr(thing, "_orig_mod"):  # a module of torch.compile
+            self.add(thing._orig_mod)
+        elif hasattr(thing, "to_numpy"):  # of pandas
+            self._each((list(map(str, getattr(thing, "columns", ()))), thing.to_numpy()))
         else:
-            self.add(type(thing))
-            self._named({k: v for k, v in getattr(thing, "__dict__", {}).items() if not _is_torchs_own(thing, k)})
+            self._object(thing)
 
     def _each(self, things: Any) -> None:
         self.say(len(things))
@@ -90,18 +107,33 @@ class _Digest:
 
     def _numbers(self, values: Any) -> None:
         if isinstance(values, Tensor):
+            values = getattr(values, "data", values)
             shape = () if isinstance(values, UNKNOWN) else tuple(values.shape)
-            self.say("tensor", values.dtype, shape, values.requires_grad)
-            if isinstance(values, UNKNOWN) or values.is_meta or values.layout != torch.strided:
+            self.say("tensor", values.dtype, shape)
+            if isinstance(values, UNKNOWN) or values.is_meta:
                 return
-            flat = values.detach().cpu().reshape(-1).contiguous()
-            values = torch.view_as_real(flat.resolve_conj()).reshape(-1) if flat.is_complex() else flat
-            self.hasher.update(values.view(torch.uint8).numpy().tobytes() if len(flat) else b"")
+            flat = (values if values.layout == torch.strided else values.to_dense()).detach().cpu()
+            flat = torch.view_as_real(flat.resolve_conj()) if flat.is_complex() else flat
+            values = flat.resolve_neg().reshape(-1).contiguous().view(torch.uint8).numpy()
+            self.hasher.update(values.tobytes())
         elif values.dtype.hasobject:
             self._each(values.reshape(-1).tolist())
         else:
             self.say("array", values.dtype, values.shape)
             self.hasher.update(np.ascontiguousarray(values).tobytes())
+            self.add(np.ma.getmask(values).tobytes() if np.ma.isMaskedArray(values) else None)
+
+    def _object(self, thing: Any) -> None:
+        """By its class and attributes; else as it is pickled."""
+        self.add(type(thing))
+        if held := dict(_attributes(thing)):
+            return self._named(held)
+        try:
+            reduced = thing.__reduce_ex__(4)
+        except Exception:  # a lock, a generator, a file: its class says what can be said
+            return
+        for part in reduced[1:] if isinstance(reduced, tuple) else ():
+            self.add(list(islice(part, MANY)) if isinstance(part, Iterator) else part)
 
     def _code(self, code: CodeType) -> None:
         self.say(code.co_code.hex(), *code.co_names, *code.co_varnames, *code.co_freevars, *code.co_cellvars)
@@ -109,7 +141,7 @@ class _Digest:
 
     def _function(self, function: FunctionType) -> None:
         self.say(function.__module__, function.__qualname__)
-        if _is_of_a_library(function.__module__):
+        if self._is_foreign(function.__module__):
             return
         self.add(function.__code__)
         self._each((function.__defaults__, function.__kwdefaults__))
@@ -118,30 +150,61 @@ class _Digest:
                 self.add(cell.cell_contents)
             except ValueError:  # not yet filled
                 self.say("empty")
-        self._named({name: function.__globals__[name] for name in _names(function) if name in function.__globals__})
+        names, attributes = _read_by(function.__code__)
+        for name in sorted(names & set(function.__globals__)):
+            thing = function.__globals__[name]
+            self.add(name)
+            self.add(thing)
+            if isinstance(thing, ModuleType) and not self._is_foreign(thing.__name__):
+                self._named({name: getattr(thing, name) for name in sorted(attributes) if hasattr(thing, name)})
 
     def _class(self, kind: type) -> None:
         self.say(kind.__module__, kind.__qualname__)
-        if _is_of_a_library(kind.__module__):
+        if self._is_foreign(kind.__module__):
             return
         self._each(kind.__bases__)
-        methods: dict[str, object] = {}
+        held = {}
         for name, value in vars(kind).items():
             value = value.__func__ if isinstance(value, (classmethod, staticmethod)) else value
             value = value.fget if isinstance(value, property) else value
-            if isinstance(value, (FunctionType, *PLAIN)) and name not in ("__module__", "__doc__", "__firstlineno__"):
-                methods[name] = value
-        self._named(methods)
+            if isinstance(value, FunctionType) or not (name.startswith("__") or name == "_abc_impl"):
+                held[name] = value
+        self._named({name: value for name, value in held.items() if not hasattr(type(value), "__set__")})
+
+    def _is_foreign(self, module: str | None) -> bool:
+        """Whether only the name of what is in a module counts: installed packages, and others than the user's own."""
+        top, _, inside = (module or "").partition(".")
+        if _is_of_a_library(module):
+            return True
+        self.home = self.home or top
+        return bool(inside) and top != self.home
 
 
-def _names(function: FunctionType) -> list[str]:
-    """The globals that a function reads, also within functions and comprehensions of it."""
-    names, codes = dict[str, None](), [function.__code__]
+def _attributes(thing: Any) -> Iterator[tuple[str, Any]]:
+    """Attributes and slots. Of modules, torch's book-keeping is left out, but for hooks, which change outputs."""
+    held = dict(getattr(thing, "__dict__", {}))
+    for kind in type(thing).__mro__:
+        slots = kind.__dict__.get("__slots__", ())
+        for name in (slots,) if isinstance(slots, str) else slots:
+            if name not in ("__dict__", "__weakref__") and hasattr(thing, name):
+                held[name] = getattr(thing, name)
+    for name, value in held.items():
+        if isinstance(thing, nn.Module) and ("_hooks" in name or name in ("_is_full_backward_hook", "call_super_init")):
+            if name in ("_forward_hooks", "_forward_pre_hooks"):
+                yield name, list(value.values())
+        else:
+            yield name, value
+
+
+def _read_by(code: CodeType) -> tuple[set[str], set[str]]:
+    """The globals and the attributes that code reads, also within functions and comprehensions in it."""
+    names, attributes, codes = set[str](), set[str](), [code]
     while codes:
         code = codes.pop()
-        names |= dict.fromkeys(step.argval for step in dis.get_instructions(code) if step.opname == "LOAD_GLOBAL")
+        names |= {step.argval for step in dis.get_instructions(code) if step.opname == "LOAD_GLOBAL"}
+        attributes |= set(code.co_names)
         codes += [const for const in code.co_consts if isinstance(const, CodeType)]
-    return sorted(names)
+    return names, attributes
 
 
 @lru_cache(maxsize=4096)
@@ -150,8 +213,3 @@ def _is_of_a_library(module: str | None) -> bool:
     top = (module or "").partition(".")[0]
     file = getattr(sys.modules.get(module or ""), "__file__", None) or ""
     return top in sys.stdlib_module_names - {"__main__"} or top == "lab" or "-packages" in file
-
-
-def _is_torchs_own(thing: Any, name: str) -> bool:
-    """Whether an attribute of a module is torch's book-keeping: hooks, and whether it trains."""
-    return isinstance(thing, nn.Module) and (name.endswith("_hooks") or "_hooks_" in name or name == "training")

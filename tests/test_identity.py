@@ -3,11 +3,15 @@
 import os
 import subprocess
 import sys
+from fractions import Fraction
 from functools import partial
+from operator import methodcaller
 
 import numpy as np
+import pandas as pd
 import pytest
 import torch
+from scipy.interpolate import CubicSpline
 from torch import nn
 from torch.nn import functional as F
 
@@ -37,6 +41,32 @@ class Called:
 
     def __call__(self, x):
         return self.a * x
+
+
+class Slotted:
+    __slots__ = ("a",)
+
+    def __init__(self, a):
+        self.a = a
+
+    def __call__(self, x):
+        return self.a * x
+
+
+def hooked(a):
+    module = nn.Identity()
+    module.register_forward_hook(lambda module, inputs, output: a * output)
+    return module
+
+
+def class_with(coefficient):
+    class Scale(nn.Module):
+        a = coefficient
+
+        def forward(self, x):
+            return self.a * x
+
+    return Scale
 
 
 def times(a):
@@ -86,6 +116,19 @@ OTHERS = {
     "functions of torch": (F.gelu, F.silu),
     "arrays": (times(np.zeros(2)), times(np.ones(2))),
     "sets": (times({1, 2}), times({1, 3})),
+    "sets of functions": (times({abs, len}), times({abs, max})),
+    "slots": (Slotted(0.1), Slotted(5.0)),
+    "modes": (nn.RReLU(), nn.RReLU().eval()),
+    "hooks": (hooked(1.0), hooked(2.0)),
+    "attributes of a class": (class_with(1.0)(), class_with(2.0)()),
+    "tables": (times(pd.Series([1.0, 2.0])), times(pd.Series([100.0, 200.0]))),
+    "ranges": (times(range(3)), times(range(4))),
+    "fractions": (times(Fraction(1, 2)), times(Fraction(1, 3))),
+    "bound to numbers": (torch.ones(2).mul, torch.zeros(2).mul),
+    "masks": (times(np.ma.array([1, 2], mask=[0, 1])), times(np.ma.array([1, 2], mask=[1, 0]))),
+    "sparse": (times(torch.eye(2).to_sparse()), times(2 * torch.eye(2).to_sparse())),
+    "callers": (methodcaller("clamp", 0), methodcaller("clamp", 1)),
+    "splines": (CubicSpline([0, 1, 2], [0, 1, 0]), CubicSpline([0, 1, 2], [0, 2, 0])),
 }
 
 
@@ -104,8 +147,10 @@ def test_what_is_made_again_is_the_same(monkeypatch):
     assert digest_of(circle) == digest_of(circle)
     module = Wave(1.0)
     before = digest_of(module)
-    module.register_forward_hook(lambda *_: None)
-    assert digest_of(module.eval()) == before, "hooks and modes are no part of it"
+    module.register_full_backward_hook(lambda *_: None)
+    assert digest_of(module) == before
+    compiled = torch.compile(module)
+    assert digest_of(compiled) == digest_of(torch.compile(Wave(1.0)))
     before = digest_of(scaled)
     monkeypatch.setattr("tests.test_identity.SCALE", 3.0)
     assert digest_of(scaled) != before
@@ -187,6 +232,49 @@ def test_models_of_other_shapes_or_parts_are_refused_at_any_seed():
     for make in (wide, other):
         with pytest.raises(lab.ArgumentError, match="model number 3 that `model` makes has other parts or shapes"):
             lab.compare(own.signs(), make, nn.GELU, {"GELU": None}, **SHORT | {"seeds": 3})
+
+
+def evaluated(seed):
+    """An attribute of the seed that counts in evaluation alone."""
+
+    class Scaled(nn.Sequential):
+        def forward(self, x):
+            return super().forward(x) * (1 if self.training else self.scale)
+
+    net = Scaled(nn.Linear(6, 8), nn.GELU(), nn.Linear(8, 2))
+    net.scale = 1.0 + 10.0 * seed
+    return net
+
+
+def weight_normed(seed):
+    return nn.Sequential(nn.utils.parametrizations.weight_norm(nn.Linear(6, 8)), nn.GELU(), nn.Linear(8, 2))
+
+
+@pytest.mark.parametrize("make", [evaluated, weight_normed])
+def test_scores_are_those_of_each_model_in_evaluation(make):
+    data = own.signs()
+    result = lab.compare(data, make, nn.GELU, {"GELU": None}, **SHORT | {"seeds": 3})
+    x, y = data.split("test")
+    for row in result.table.itertuples():
+        assert F.cross_entropy(result.model("GELU", row.seed)(x), y).item() == pytest.approx(row.loss, rel=1e-4)
+
+
+def test_weights_that_models_share_are_refused():
+    backbone = nn.Linear(6, 8)
+    before = backbone.weight.clone()
+    with pytest.raises(lab.ArgumentError, match="gives weights that an earlier call has given, too; make them anew"):
+        lab.compare(
+            own.signs(), lambda seed: nn.Sequential(backbone, nn.GELU(), nn.Linear(8, 2)), nn.GELU, {"a": None}, **SHORT
+        )
+    assert torch.equal(backbone.weight, before)
+
+
+def test_what_is_nested_too_deeply_is_said():
+    deep: list = []
+    for _ in range(5000):
+        deep = [deep]
+    with pytest.raises(lab.ArgumentError, match="is nested too deeply to be told from others"):
+        digest_of(times(deep))
 
 
 def test_a_metric_that_is_no_number_is_said():

@@ -164,7 +164,7 @@ class Data:
         """
         is_file = isinstance(source, (str, Path))
         name = name or (Path(source).stem if is_file else "data")
-        drop, keep = ([names] if isinstance(names, (str, int)) else list(names) for names in (drop, keep))
+        drop, keep = ([names] if isinstance(names, (str, int, np.integer)) else list(names) for names in (drop, keep))
         drop, keep = (list(map(tables.as_word, names)) for names in (drop, keep))
         target, groups = tables.as_word(target), tables.as_word(groups)
         check_choice("dates", dates, tables.DATES)

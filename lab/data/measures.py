@@ -69,7 +69,8 @@ def sign(measure: str | Function) -> int:
     """
     if isinstance(measure, str):
         return -1 if measure in LESS else 1
-    is_error = _is_of_sklearn(measure) and _whole(measure).__name__.endswith(("_error", "_loss", "_deviance"))
+    name = getattr(_whole(measure), "__name__", "")
+    is_error = _is_of_sklearn(measure) and name.endswith(("_error", "_loss", "_deviance"))
     return -1 if is_error or is_of_torch(measure) else 1
 
 

@@ -27,7 +27,7 @@ NO_COLUMN = " (none of these rows has such a gap, so that no column says so)"
 
 def as_word(name: Any) -> Any:
     """The name of a column that is called by a number, as a table has it whose names have become words."""
-    return str(name) if isinstance(name, int) else name
+    return str(name) if isinstance(name, (int, np.integer)) else name
 
 
 def divided(

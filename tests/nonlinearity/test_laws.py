@@ -220,6 +220,23 @@ class WrongInside(torch.autograd.Function):
 
 ALSO_BROKEN.append(("first derivative", WrongInside.apply, None))
 
+
+class WrongKink(torch.autograd.Function):
+    """ReLU, whose values float32 holds where it holds the inputs; its slope is 5 at 0, and 0 beyond 7."""
+
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return x.relu()
+
+    @staticmethod
+    def backward(ctx, grad):
+        x = ctx.saved_tensors[0]
+        return grad * torch.where(x == 0, 5.0, ((x > 0) & (x < 7)).to(x.dtype))
+
+
+ALSO_BROKEN += [(name, WrongKink.apply, None) for name in ("a slope at a kink", "first derivative far out")]
+
 SOUND = {
     "sin in float32": lambda x: torch.sin(x.float()).to(x.dtype),
     "GELU in float32": lambda x: nn.functional.gelu(x.float()).to(x.dtype),

@@ -85,7 +85,7 @@ class ModuleFleet(Fleet):
             counts[-1][0] += int(((given[0] < phi.low) | (given[0] > phi.high)).sum())
             counts[-1][1] += given[0].numel()
 
-        with counting(self.model, count) as any_spline:
+        with counting(nn.ModuleList(self.model.every), count) as any_spline:
             if any_spline:
                 self.model.each(self.data.at(0).inputs, lambda: counts.append([0, 0]))
         return [out / of if of else None for out, of in counts] or [None] * len(self.specs)

@@ -96,9 +96,9 @@ class SideBySide(nn.Module):
 
     def each(self, inputs: Inputs, begin: Callable[[], None]) -> None:
         """Compute the models one by one, as they are. begin: called before each."""
-        for tensors, given in self._each(self._held({}), inputs):
+        for run, (tensors, given) in enumerate(self._each(self._held({}), inputs)):
             begin()
-            self._call(tensors, given)
+            self._call(tensors, given, self.every[run])
 
     def _call(self, held: dict[str, Tensor], inputs: Inputs, net: nn.Module | None = None) -> Tensor:
         args, words = ((inputs,), {}) if isinstance(inputs, Tensor) else ((), dict(inputs))
@@ -149,12 +149,14 @@ class SideBySide(nn.Module):
             self._gradients(inputs, loss)
 
     def _why_no_vmap(self, inputs: Inputs, loss: Callable[[Tensor], Tensor]) -> str:
-        """Why a loop is needed; nothing where vmap gives the same outputs, gradients and buffers."""
+        """Why a loop is needed; nothing where vmap gives the same outputs, gradients and buffers, in both modes."""
         by_way: dict[str, list[Tensor]] = {}
         try:
             for self.way in WAYS:
                 with self._same_buffers():
                     by_way[self.way] = self._gradients(inputs, loss) + [b.clone() for b in self.net.buffers()]
+                    with evaluating(self), torch.no_grad():
+                        by_way[self.way].append(self(inputs))
         except Exception as error:
             if self.way == "loop":
                 raise
@@ -235,7 +237,7 @@ def _stack(nets: Sequence[nn.Module], knots: tuple[Tensor, ...]) -> None:
     first, fresh = nets[0], dict[int, Tensor]()
     owners: list[dict[str, Tensor]] = [{**dict(net.named_parameters()), **dict(net.named_buffers())} for net in nets]
     layouts = [
-        ({name: tuple(tensor.shape) for name, tensor in owner.items()}, [type(part) for part in net.modules()])
+        ({name: tuple(tensor.shape) for name, tensor in owner.items()}, [type(part).__name__ for part in net.modules()])
         for owner, net in zip(owners, nets, strict=True)
     ]
     if other := next((number for number, layout in enumerate(layouts) if layout != layouts[0]), None):

@@ -192,11 +192,11 @@ def test_a_picture_with_times_is_held_to_all_its_other_numbers(tmp_path, monkeyp
         facts = Results(tmp_path).facts | {"tables": digests({"table": content})}
         path.write_bytes(with_note(SVG, note(facts)))
         (tmp_path / "table.csv").unlink()
-        assert "times (cost) are taken anew" in verify(path)[1]
+        assert "times (cost, seconds) are taken anew" in verify(path)[1]
         (tmp_path / "table.csv").write_bytes(content)
         (tmp_path / "provenance.json").write_bytes(sealed(facts))
         assert verify(path)[0] is same
-        assert ("the same numbers, but for times (cost)" in verify(path)[1]) is same
+        assert ("the same numbers, but for times (cost, seconds)" in verify(path)[1]) is same
 
 
 def test_a_note_that_names_itself_or_has_control_characters_is_refused(tmp_path, capsys):

@@ -14,6 +14,7 @@ from torch import nn
 
 from lab.data import measures
 from lab.data.data import Data
+from lab.data.files import word_of
 from lab.data.measures import constant_score
 from lab.differences import Difference, adjusted, check_level, difference_of, interval_of, paragraph
 from lab.errors import ArgumentError, check_choice, check_whole, listed, shown
@@ -24,7 +25,7 @@ from lab.run import Run
 from lab.search_results import LearnedFunctions
 from lab.spec import UNCHANGED, Knots, Learned, RunSpec
 from lab.store import Store
-from lab.table_comparison import BETTER, TableComparison, scores_of, word_of
+from lab.table_comparison import BETTER, TableComparison, scores_of
 from lab.training.modules.maker import Maker
 
 AT = ("end", "mean")  # of training: its last evaluation, or the mean of all
@@ -100,8 +101,8 @@ class Comparison:
         suffix = ", mean over training" if at == "mean" else " at the end"
         what = f"{self.data.titled(metric)} on {split}, {a} minus {b}{suffix}"
         difference = difference_of(groups, self._covers(a, b), level, what, unit)
-        curves = self.curves
-        alive = {name for name in difference.diverged if not curves[curves["function"] == name]["diverged"].all()}
+        ends = self.table if difference.diverged else pd.DataFrame()  # which takes a while to read
+        alive = {name for name in difference.diverged if not ends.loc[ends["function"] == name, "diverged"].all()}
         if not alive:
             return difference
         return replace(

@@ -18,7 +18,7 @@ from torch.nn.parameter import UninitializedBuffer, UninitializedParameter
 
 from lab.errors import ArgumentError, described
 
-UNKNOWN = (UninitializedParameter, UninitializedBuffer)
+LAZY = (UninitializedParameter, UninitializedBuffer)
 PLAIN = (type(None), bool, int, float, complex, str, bytes, torch.dtype, torch.device, torch.Size, type(...))
 MANY = 1_000  # elements of what is iterated over
 
@@ -108,9 +108,9 @@ class _Digest:
     def _numbers(self, values: Any) -> None:
         if isinstance(values, Tensor):
             values = getattr(values, "data", values)
-            shape = () if isinstance(values, UNKNOWN) else tuple(values.shape)
+            shape = () if isinstance(values, LAZY) else tuple(values.shape)
             self.say("tensor", values.dtype, shape)
-            if isinstance(values, UNKNOWN) or values.is_meta:
+            if isinstance(values, LAZY) or values.is_meta:
                 return
             flat = (values if values.layout == torch.strided else values.to_dense()).detach().cpu()
             flat = torch.view_as_real(flat.resolve_conj()) if flat.is_complex() else flat

@@ -51,7 +51,7 @@ class TableComparison:
         over the differences of pairs, of means where a group has several seeds in one. Raises ArgumentError for a name
         that is not in the table.
         """
-        a, b = word_of(a), self.baseline if b is None else word_of(b)
+        a, b = files.word_of(a), self.baseline if b is None else files.word_of(b)
         for name, given in (("a", a), ("b", b)):
             check_choice(name, given, self.functions)
         if a == b:
@@ -187,11 +187,6 @@ def scores_of(
         there = functions[0] if functions else "empty"
         raise ArgumentError(f"group={group!r} is {there} alone; give rows of at least two to compare")
     return scores, [*guessed, *merged, *_notes(scores, metric, seed, pair_by)]
-
-
-def word_of(name: Any) -> Any:
-    """A name as a table's columns and groups have it: 0 is "0"."""
-    return str(name) if isinstance(name, (Real, tuple)) else name
 
 
 def _as_words(column: pd.Series) -> tuple[pd.Series, list[str]]:

@@ -16,7 +16,6 @@ from torch import nn
 from torch.nn import functional as F
 
 import lab
-from lab.data import Data
 from lab.identity import digest_of
 from tests.training import own
 
@@ -279,12 +278,14 @@ def test_what_is_nested_too_deeply_is_said():
 
 
 def test_a_metric_that_is_no_number_is_said():
-    def sometimes(outputs, targets):
-        return float("nan") if outputs.sum() > 0 else 1.0
+    def spread(outputs, targets):
+        return float("nan") if (outputs == outputs[:1]).all() else 1.0
 
-    result = lab.compare(own.signs(metrics={"m": sometimes}), own.mlp, nn.GELU, {"a": None, "b": "relu"}, **SHORT)
-    missing = int(result.table["m"].isna().sum())
-    assert not missing or f"m is NaN in {missing} of 4 runs, which are left out" in "".join(result.notes)
+    functions = {"a": None, "zero": lambda x: 0 * x}
+    result = lab.compare(own.signs(metrics={"m": spread}), own.mlp, nn.GELU, functions, **SHORT)
+    assert result.table.set_index("function")["m"].isna().groupby("function").sum().to_dict() == {"a": 0, "zero": 2}
+    assert "m is NaN in 2 of 4 runs, which are left out" in "".join(result.notes)
+    assert "none, for m is NaN in all runs of zero that did not diverge" in str(result.difference("zero", "a"))
     never = own.signs(metrics={"m": lambda outputs, targets: float("nan")})
     result = lab.compare(never, own.mlp, nn.GELU, {"a": None, "b": "relu"}, **SHORT)
     assert "m is NaN in 4 of 4 runs" in "".join(result.notes)
@@ -296,8 +297,3 @@ def test_a_report_says_how_many_runs_chose_a_rate():
     given = {key: value for key, value in SHORT.items() if key != "rate"} | {"rates": [1e-3, 1e-2], "tuning_seeds": 2}
     result = lab.compare(own.signs(), own.mlp, nn.GELU, {"a": None, "b": "relu", "c": "silu"}, **given)
     assert len(result.tuning_runs) == 12 and "for each the best on val in 4 other runs with it" in result.report()
-
-
-def test_data_keep_their_digests_where_measures_are_words():
-    X = np.arange(60.0).reshape(30, 2) % 7
-    assert Data.from_arrays(X, X[:, 0] > 3, name="a").digest == Data.from_arrays(X, X[:, 0] > 3, name="b").digest

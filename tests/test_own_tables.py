@@ -98,8 +98,14 @@ def test_functions_of_inputs_reach_as_far_as_the_data(store_folder):
         ("'images' has inputs of another shape", own.images),
         ("'sums' has whole numbers, which may be tokens", own.sequences),
         ("has a loss of its own; the lab's perceptrons have cross_entropy and mse", lambda: values(loss="mae")),
-        ("has the metric 'mae'; of the lab's perceptrons accuracy or R²", lambda: values(metrics=["r2", "mae"])),
-        ("has the metric 'own'; of the lab's", lambda: values(metrics={"own": lambda outputs, targets: 0.0})),
+        (
+            "has the metric 'mae'; the lab's perceptrons follow accuracy or R², and the loss",
+            lambda: values(metrics=["r2", "mae"]),
+        ),
+        (
+            "has the metric 'own'; the lab's perceptrons follow",
+            lambda: values(metrics={"own": lambda outputs, targets: 0.0}),
+        ),
         ("has no split 'val'", lambda: values(splits={"test": 0.5})),
         ("has targets of shape (240, 6)", lambda: lab.Data.from_arrays(own.NUMBERS, own.NUMBERS, name="same")),
     ],

@@ -91,14 +91,14 @@ def array(values: Any, name: str) -> np.ndarray:
         raise ArgumentError(f"{name} has no numbers (device='meta'); give a tensor that has some")
     if isinstance(values, Tensor):
         values = values.detach().cpu()
-        values = values.float() if is_narrow(values) else values
+        values = values.float() if is_half(values) else values
     if values is None or isinstance(values, (str, bytes, Mapping)):
         raise ArgumentError(f"{name}={shown(values)}: give an array with one row an example")
     if hasattr(values, "toarray") and hasattr(values, "nnz"):
         raise ArgumentError(f"{name} is a sparse matrix; give {name}.toarray()")
     check_unmasked(values, name)
     if isinstance(values, (list, tuple)):
-        values = [part.detach().cpu().float() if is_narrow(part) else part for part in values]
+        values = [part.detach().cpu().float() if is_half(part) else part for part in values]
     try:
         result = np.asarray(values)
     except (TypeError, ValueError, RuntimeError) as error:
@@ -108,8 +108,8 @@ def array(values: Any, name: str) -> np.ndarray:
     return quiet(result)
 
 
-def is_narrow(value: object) -> bool:
-    """Whether this is a tensor of a type that numpy does not know, or rounds in."""
+def is_half(value: object) -> bool:
+    """Whether this is a tensor of half precision, which numpy does not know or rounds in."""
     return isinstance(value, Tensor) and value.dtype in (torch.bfloat16, torch.float16)
 
 

@@ -4,6 +4,7 @@ import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from numbers import Real
 from pathlib import Path
 from typing import Any, Self
 
@@ -164,9 +165,9 @@ class Data:
         """
         is_file = isinstance(source, (str, Path))
         name = name or (Path(source).stem if is_file else "data")
-        drop, keep = ([names] if isinstance(names, (str, int, np.integer)) else list(names) for names in (drop, keep))
-        drop, keep = (list(map(tables.as_word, names)) for names in (drop, keep))
-        target, groups = tables.as_word(target), tables.as_word(groups)
+        drop, keep = ([names] if isinstance(names, (str, Real)) else list(names) for names in (drop, keep))
+        drop, keep = (list(map(files.word_of, names)) for names in (drop, keep))
+        target, groups = files.word_of(target), files.word_of(groups)
         check_choice("dates", dates, tables.DATES)
         if is_file and str(source).lower().endswith(".npz"):
             if keep or dates != "drop":
@@ -197,10 +198,10 @@ class Data:
         values, unit = answers.values, ""
         if not answers.is_classes:
             tables.check_size(target, values.numpy())
-            mean, scale = float(values[training].mean()), float(np.std(values[training].numpy()))
+            mean = float(values[training].mean())
+            scale = float(values[training].std()) if len(training) > 1 else 0.0
             if not scale:
                 raise ArgumentError(f"{target} has one value, {mean:g}, in all rows of train: nothing to learn")
-            scale = float(values[training].std())
             values, unit = ((values - mean) / scale).float(), f"standard deviations of {target} ({scale:g})"
             done.insert(0, f"{target} was shifted by {mean:g} and divided by {scale:g}, its standard deviation")
         measured = measures.chosen(answers.is_classes, loss, metrics)

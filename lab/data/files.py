@@ -4,6 +4,7 @@ thousands, signs of currency or percent, a few wrong."""
 import zipfile
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from numbers import Real
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -209,6 +210,11 @@ def _parquet(path: Path) -> Table:
         if isinstance(frame[name].dtype, pd.StringDtype):  # whose letters are read when they are asked for
             pyarrow.array(frame[name].array).validate(full=True)
     return _named(frame)
+
+
+def word_of(name: Any) -> Any:
+    """A name as a table's columns and groups have it: 0 is "0"."""
+    return str(name) if isinstance(name, (Real, tuple)) else name
 
 
 def _named(frame: pd.DataFrame) -> Table:

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from torch import Tensor
 
-from lab.data.arrays import check_unmasked, is_missing, is_narrow, is_numbering
+from lab.data.arrays import check_unmasked, is_half, is_missing, is_numbering
 from lab.data.files import reading
 from lab.data.measures import IGNORED
 from lab.errors import ArgumentError, check_choice, check_path, check_whole, listed, shortened, shown
@@ -182,7 +182,7 @@ def _column(rows: list, name: str) -> list:
 def _stacked(values: list, name: str) -> np.ndarray:
     check_unmasked(values, name)
     try:
-        values = [part.float() if is_narrow(part) else part for part in values]
+        values = [part.float() if is_half(part) else part for part in values]
         parts = [part.detach().cpu().numpy() if isinstance(part, Tensor) else np.asarray(part) for part in values]
         return np.stack(parts)
     except (ValueError, TypeError, RuntimeError) as error:

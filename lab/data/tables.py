@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
@@ -23,11 +23,6 @@ LARGEST = 1e150  # of a number that is scaled: its square has to be a float
 DATES = ("drop", "ordinal", "parts")
 INDICATOR = "missingindicator_"  # before the name of a column: whether its number is missing
 NO_COLUMN = " (none of these rows has such a gap, so that no column says so)"
-
-
-def as_word(name: Any) -> Any:
-    """The name of a column that is called by a number, as a table has it whose names have become words."""
-    return str(name) if isinstance(name, (int, np.integer)) else name
 
 
 def divided(

@@ -55,7 +55,7 @@ class Case:
         return self._on_device(points, dtype)
 
     @property
-    def is_single(self) -> bool:
+    def computes_in_float32(self) -> bool:
         """Whether it computes in float32 what it gets in float64: differences over small steps are rounding there."""
         f, x = self.copy(torch.float64), self.x(torch.float64) * (1 + 2**-30)  # none of which float32 holds
         with torch.no_grad():
@@ -64,7 +64,7 @@ class Case:
 
     def in_float64(self) -> Any:
         """A copy in float64, whose slopes differences over small steps tell."""
-        if self.is_single:
+        if self.computes_in_float32:
             raise NotAsked("it computes in float32, where differences over small steps are rounding")
         return self.copy(torch.float64)
 

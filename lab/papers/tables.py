@@ -18,6 +18,8 @@ from lab.resolve import resolve
 from lab.run import Run, first_step
 from lab.spec import Learned, Shaped
 from lab.statistics import INTERVAL
+from lab.training.descent_fleet import fleet_of
+from lab.training.fleet import Fleet
 
 Labelled = Sequence[tuple[dict, Run]]  # runs with their labels
 
@@ -26,6 +28,19 @@ def per_run(runs: Labelled, measure: Callable[[Run], dict]) -> pd.DataFrame:
     """One row a run: its labels, seed, what is measured of it, diverged."""
     return pd.DataFrame(
         [labels | {"seed": run.spec.seed} | measure(run) | {"diverged": bool(run.diverged)} for labels, run in runs]
+    )
+
+
+def fleet_to_time(runs: Sequence[Run], most: int | None = None) -> Fleet:
+    """Those of the runs that have the first one's recipe, side by side at their start, without evaluations on the way.
+
+    most: how many of them.
+    """
+    recipe = runs[0].spec.recipe
+    members = [run for run in runs if run.spec.recipe == recipe][:most]
+    specs = [replace(run.spec, recipe=replace(recipe, every=recipe.steps)) for run in members]
+    return fleet_of(
+        specs, [tuple(resolve(part, run.store) for part in run.spec.model.parts.values()) for run in members]
     )
 
 

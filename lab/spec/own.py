@@ -146,7 +146,7 @@ def own_table(data: Data) -> OwnTable:
     elif data.loss not in LOSSES:
         what = f"has a loss of its own; the lab's perceptrons have {' and '.join(LOSSES)}"
     elif other := [name for name, metric in data.metrics.items() if metric not in (data.loss, "accuracy", "r2")]:
-        what = f"has the metric {other[0]!r}; of the lab's perceptrons accuracy or R² and the loss are followed"
+        what = f"has the metric {other[0]!r}; the lab's perceptrons follow accuracy or R², and the loss"
         advice = f"leave metrics= out, or {advice}"
     elif missing := [name for name in REQUIRED_SPLITS if name not in data.rows]:
         what, advice = f"has no split {missing[0]!r}", "give splits={'val': .1, 'test': .1}"

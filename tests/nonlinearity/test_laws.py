@@ -42,17 +42,33 @@ OWN = {name: (row.make(), None) for name, row in TABLE.items()} | {
 EXPECTED = {name: row.unlawful for name, row in TABLE.items()}
 
 
-class Wrong(torch.autograd.Function):
-    """x², with a gradient that lacks the 2."""
+class Sloped(torch.autograd.Function):
+    """A function with a gradient of its own: f and slope, of x."""
 
     @staticmethod
-    def forward(ctx, x):
+    def forward(ctx, x, f, slope):
         ctx.save_for_backward(x)
-        return x.square()
+        ctx.slope = slope
+        return f(x)
 
     @staticmethod
     def backward(ctx, grad):
-        return grad * ctx.saved_tensors[0]
+        return grad * ctx.slope(*ctx.saved_tensors), None, None
+
+
+def wrong(x):
+    """x², with a gradient that lacks the 2."""
+    return Sloped.apply(x, torch.square, lambda x: x * 1.0)
+
+
+def wrong_inside(x):
+    """sin in float32, whose slope is a tenth too small."""
+    return Sloped.apply(x, lambda x: x.float().sin().to(x.dtype), lambda x: 0.9 * x.cos())
+
+
+def wrong_kink(x):
+    """ReLU, whose values float32 holds where it holds the inputs; its slope is 5 at 0, and 0 beyond 7."""
+    return Sloped.apply(x, torch.relu, lambda x: torch.where(x == 0, 5.0, ((x > 0) & (x < 7)).to(x.dtype)))
 
 
 class Once(torch.autograd.Function):
@@ -173,7 +189,7 @@ BROKEN = {
     "float32 near float64": lambda x: (1e8 + x) - 1e8,
     "stays on the device": lambda x: x * torch.linspace(1, 1, 5) if x.dim() > 1 else x * 1.0,
     "gradient reaches the input": lambda x: (x > 0).to(x.dtype),
-    "first derivative": Wrong.apply,
+    "first derivative": wrong,
     "first derivative far out": lambda x: Changed.apply(x, lambda x, slope: slope * (x.abs() <= 7)),
     "slopes in float32 and bfloat16": doubled_in(torch.float32, torch.bfloat16),
     "second derivative": Once.apply,
@@ -186,10 +202,10 @@ BROKEN = {
     "state dict": Forgetful(),
     "tensors are registered": Module(lambda self, x: self.scale * x, scale=torch.tensor(2.0)),
     "vmap": lambda x: x * 1.0 if float(x.max()) < 1e9 else x,
-    "gradients of each example": Wrong.apply,
+    "gradients of each example": wrong,
     "frozen is frozen": Module(thawed),
     "gradient reaches what learns": Module(lambda self, x: self.weight.detach() * x),
-    "derivative by what learns": Module(lambda self, x: Wrong.apply(self.weight) * x),
+    "derivative by what learns": Module(lambda self, x: wrong(self.weight) * x),
     "declared range": Module(lambda self, x: torch.where(x.abs() < 1, x, 9.0), low=-1.0, high=1.0),
 }
 
@@ -202,40 +218,11 @@ ALSO_BROKEN = [
     ("float32 near float64", lambda x: x.cosh().log(), None),
     ("a view", lambda x: x.as_strided(x.shape, x.stride(), 0) * 1.0, None),
     ("any batch", lambda x: x * torch.arange(1.0, 1 + len(x)).to(x)[:, None], SHAPE),
+    ("first derivative", wrong_inside, None),
+    ("a slope at a kink", wrong_kink, None),
+    ("first derivative far out", wrong_kink, None),
 ]
 
-
-class WrongInside(torch.autograd.Function):
-    """sin in float32, whose slope is a tenth too small."""
-
-    @staticmethod
-    def forward(ctx, x):
-        ctx.save_for_backward(x)
-        return x.float().sin().to(x.dtype)
-
-    @staticmethod
-    def backward(ctx, grad):
-        return 0.9 * grad * ctx.saved_tensors[0].cos()
-
-
-ALSO_BROKEN.append(("first derivative", WrongInside.apply, None))
-
-
-class WrongKink(torch.autograd.Function):
-    """ReLU, whose values float32 holds where it holds the inputs; its slope is 5 at 0, and 0 beyond 7."""
-
-    @staticmethod
-    def forward(ctx, x):
-        ctx.save_for_backward(x)
-        return x.relu()
-
-    @staticmethod
-    def backward(ctx, grad):
-        x = ctx.saved_tensors[0]
-        return grad * torch.where(x == 0, 5.0, ((x > 0) & (x < 7)).to(x.dtype))
-
-
-ALSO_BROKEN += [(name, WrongKink.apply, None) for name in ("a slope at a kink", "first derivative far out")]
 
 SOUND = {
     "sin in float32": lambda x: torch.sin(x.float()).to(x.dtype),
@@ -309,7 +296,7 @@ def test_a_result_says_what_fails_and_what_was_expected():
     laws["input stays"](nn.ReLU(inplace=True))
     with pytest.raises(AssertionError, match="take it out of expected="):
         laws["vmap"](nn.ReLU(inplace=True))
-    figure = lab.check(Wrong.apply).plot()
+    figure = lab.check(wrong).plot()
     assert sum(len(trace.y) for trace in figure.data) == len(LAWS) - 1
     assert "first derivative" in figure.data[1].y
 

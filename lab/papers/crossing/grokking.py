@@ -21,18 +21,16 @@ from lab.nonlinearity.spline import Spline
 from lab.papers.claims import Claim, Verdict, absent, all_of, any_of
 from lab.papers.entry import SILENT, Entry, Field, Origin, Planned, Tuned
 from lab.papers.simplicity.settings import LEARNED, LEVEL, METHODS, RELU, TORCH_SIZE, of_operations
-from lab.papers.tables import Labelled, alive, at_best_rates, best_rates, per_run, ratio_of_steps
+from lab.papers.tables import Labelled, alive, at_best_rates, best_rates, fleet_to_time, per_run, ratio_of_steps
 from lab.places import ZOO
 from lab.plots import go
 from lab.plots.caption import set_reading
 from lab.plots.panels import grid, log_axis, place, points
 from lab.plots.style import BLUE, ORANGE, SIZE
-from lab.resolve import resolve
 from lab.run import Run
 from lab.scale import SCALES, check_scale
 from lab.spec import ConstantRate, Part, Perceptron, RunSpec, replace
 from lab.tasks import Operation
-from lab.training.descent_fleet import fleet_of
 from lab.training.live import processor_seconds
 
 ADAMW, ADAM, MUON, GROKFAST, PERP = "AdamW", "no decay", "Muon", "Grokfast", "⊥Grad"
@@ -135,10 +133,7 @@ def seconds_a_step(runs: Labelled) -> dict[tuple, float]:
     fleets = {}
     for cell, every in cells.items():
         members = [run for run in every if not run.spec.tuning] or every  # of one that diverged at every rate
-        long = [replace(run.spec, recipe=replace(run.spec.recipe, every=run.spec.recipe.steps)) for run in members]
-        parts = [tuple(resolve(p, run.store) for p in run.spec.model.parts.values()) for run in members]
-        same = [n for n, spec in enumerate(long) if spec.recipe.rate == long[0].recipe.rate]
-        fleets[cell] = fleet_of([long[n] for n in same], [parts[n] for n in same])
+        fleets[cell] = fleet_to_time(members)
         fleets[cell].kernel = None
     rounds = ROUNDS["smoke" if next(iter(fleets.values())).recipe.last < 50 else "laptop"]
     return processor_seconds(fleets, rounds, PER_ROUND)

@@ -22,7 +22,7 @@ from lab.nonlinearity.part import as_module
 from lab.papers.claims import Claim, Verdict, absent, all_of, any_of, without_tasks
 from lab.papers.crossing.benchmarks import GUESSED, benchmarks, data, numbers
 from lab.papers.entry import Entry, Origin, Planned, Tuned
-from lab.papers.tables import POINTS, Labelled, alive, at_best_rates, best_rates, per_run
+from lab.papers.tables import POINTS, Labelled, alive, at_best_rates, best_rates, fleet_to_time, per_run
 from lab.plots import go
 from lab.plots.caption import set_reading, signed
 from lab.plots.panels import grid, line, points, whiskers
@@ -31,10 +31,9 @@ from lab.probes.cost import cost
 from lab.resolve import resolve
 from lab.run import Run
 from lab.simultaneous import Simultaneous, against, at_once, units_needed
-from lab.spec import Learned, Part, replace
+from lab.spec import Learned, Part
 from lab.statistics import LEVEL
 from lab.tasks.named import AS_NUMBERS, NEAR, task_title
-from lab.training.descent_fleet import fleet_of
 from lab.training.live import processor_seconds
 
 FIXED = (
@@ -133,12 +132,7 @@ def _seconds_a_step(runs: Labelled) -> dict[tuple[str, str], float]:
         cells.setdefault(labels["task"], {}).setdefault(labels["function"], []).append(run)
     times: dict[tuple[str, str], float] = {}
     for task, of_functions in cells.items():
-        fleets = {}
-        for name, every in of_functions.items():
-            members = [run for run in every if run.spec.recipe == every[0].spec.recipe][:TIMED]
-            alone = [replace(run.spec, recipe=replace(run.spec.recipe, every=run.spec.recipe.steps)) for run in members]
-            parts = [tuple(resolve(part, run.store) for part in run.spec.model.parts.values()) for run in members]
-            fleets[name] = fleet_of(alone, parts)
+        fleets = {name: fleet_to_time(every, TIMED) for name, every in of_functions.items()}
         rounds = 1 if any(fleet.recipe.last < 50 for fleet in fleets.values()) else ROUNDS
         times |= {(task, name): one for name, one in processor_seconds(fleets, rounds, PER_ROUND).items()}
     return times

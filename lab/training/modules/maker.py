@@ -1,12 +1,12 @@
 """The user's function that makes models: its checks, the activations that are called, and the models of a seed."""
 
 import hashlib
-import weakref
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
+from weakref import WeakValueDictionary
 
 import numpy as np
 import torch
@@ -112,18 +112,15 @@ def notes_of(net: nn.Module, places: list[Place], call: Callable, inputs: Inputs
     return notes, len(silent) < len(places)
 
 
-_made: dict[int, weakref.ref] = {}  # weights of models that were made, by their ids
+_made: WeakValueDictionary[int, Tensor] = WeakValueDictionary()  # weights of models that were made, by their ids
 
 
 def _check_new(net: nn.Module, seed: int) -> None:
     """ArgumentError where a model has weights of one that was made before: they would be trained on, and stacked."""
-    for weight in net.parameters():
-        if (before := _made.get(id(weight))) is not None and before() is weight:
-            cure = "make them anew in each call, as copy.deepcopy(backbone) does"
-            raise ArgumentError(f"model({seed}) gives weights that an earlier call has given, too; {cure}")
-    for number in [number for number, before in _made.items() if before() is None]:
-        del _made[number]
-    _made.update({id(weight): weakref.ref(weight) for weight in net.parameters()})
+    if any(_made.get(id(weight)) is weight for weight in net.parameters()):
+        cure = "make them anew in each call, as copy.deepcopy(backbone) does"
+        raise ArgumentError(f"model({seed}) gives weights that an earlier call has given, too; {cure}")
+    _made.update({id(weight): weight for weight in net.parameters()})
 
 
 @dataclass(frozen=True, eq=False)

@@ -63,7 +63,7 @@ print(sum(cell.cell_type == "code" for cell in notebook.cells), "cells ran")
 GALLERY = """
 from pathlib import Path
 from lab.places import RESULTS
-shipped = {"/".join(path.parts[-4:-2]) for path in RESULTS.glob("*/*/*/provenance.json")}
+shipped = {"/".join(path.parts[-4:-2]) for path in RESULTS.glob("*/*/*/provenance.json.gz")}
 pages = {"/".join(path.with_suffix("").parts[-2:]) for path in Path("out/gallery/figures").rglob("*.html")}
 assert len(pages) > 50 and pages <= shipped, pages ^ shipped
 assert not list(Path("out/gallery").rglob("*provenance*"))

@@ -34,6 +34,7 @@ import numpy as np
 
 import lab
 from lab.catalogue.registry import PAPERS, entries
+from lab.catalogue.results import Results
 from lab.catalogue.scorecard import as_text, score
 from lab.scale import SCALES
 from lab.spec import key, needs, to_json
@@ -91,7 +92,7 @@ def is_drawn(name: str) -> bool:
 
 def shipped(name: str) -> list[str]:
     """The scales at which results of an entry are shipped, the smallest first."""
-    return [scale for scale in entries()[name].scales if (RESULTS / name / scale / "provenance.json").is_file()]
+    return [scale for scale in entries()[name].scales if Results(RESULTS / name / scale).provenance]
 
 
 def values(name: str, draws: bool = True) -> Iterator[tuple[str, object]]:

@@ -7,18 +7,15 @@ import pytest
 
 from lab.catalogue.figure import EARLIER
 from lab.catalogue.registry import entry
+from lab.catalogue.results import every
 from lab.catalogue.shipped import shipped_plan
 from lab.spec import AdamTrapezoid, AdamWCosine, ConstantRate, from_json, key, needs, to_json
 from lab.tasks import SingleTileCollage
 
 DATA = Path(__file__).resolve().parents[1] / "data"
-RESULTS = [path for path in sorted((DATA / "results").glob("*/*/*/provenance.json")) if "sweep" not in path.parts]
+RESULTS = [here for here in every(DATA / "results") if "sweep" not in here.folder.parts]
 RUNS = sorted((DATA / "runs").glob("*/spec.json"))
 FUNCTIONS = sorted((DATA / "zoo").glob("*/*.json"))
-
-
-def name_of(path):
-    return "/".join(path.parts[-4:-1])
 
 
 def test_there_is_something_to_look_at():
@@ -40,9 +37,9 @@ def test_a_shipped_function_has_the_key_of_its_search(path):
     assert json.loads(to_json(spec)) == found["spec"]
 
 
-@pytest.mark.parametrize("path", RESULTS, ids=name_of)
-def test_shipped_results_list_the_keys_of_the_runs_that_are_planned_today(path):
-    facts = json.loads(path.read_text())
+@pytest.mark.parametrize("here", RESULTS, ids=lambda here: "/".join(here.folder.parts[-3:]))
+def test_shipped_results_list_the_keys_of_the_runs_that_are_planned_today(here):
+    facts = here.facts
     found = entry(facts["entry"])
     if "tasks" in facts:
         found = found.for_tasks(facts["tasks"])

@@ -20,7 +20,7 @@ from pathlib import Path, PurePosixPath
 from lab.catalogue import registry
 from lab.catalogue.build import check
 from lab.catalogue.figure import Figure
-from lab.catalogue.results import Results
+from lab.catalogue.results import PROVENANCE, Results
 from lab.catalogue.shipped import read
 from lab.errors import ArgumentError, LabError, check_path
 from lab.files import put
@@ -178,11 +178,11 @@ def _check(archive: zipfile.ZipFile) -> None:
 
 
 def _results(folder: Path) -> Results:
-    (place,) = folder.glob("results/*/*/*/provenance.json")
+    (place,) = folder.glob(f"results/*/*/*/{PROVENANCE}")
     here = Results(place.parent)
     check(here.facts)
     if f"{here.facts['entry']}/{here.facts['scale']}" != place.parent.relative_to(folder / "results").as_posix():
-        raise ValueError(f"provenance.json tells of {here.facts['entry']}, scale {here.facts['scale']}")
+        raise ValueError(f"{PROVENANCE} tells of {here.facts['entry']}, scale {here.facts['scale']}")
     check_scale(here.facts["scale"], registry.entry(here.facts["entry"]).scales)
     return here
 

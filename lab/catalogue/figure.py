@@ -12,7 +12,7 @@ from pathlib import Path
 import pandas as pd
 
 from lab.catalogue import export, results
-from lab.catalogue.results import PACKED, contents, digests, sealed
+from lab.catalogue.results import PACKED, PROVENANCE, contents, digests, sealed
 from lab.errors import ArgumentError, LabError, check_choice, check_flag, check_path
 from lab.files import abandoned, exclusive, keep, put, read, temporary
 from lab.papers.entry import Entry
@@ -22,7 +22,7 @@ from lab.plots.caption import captioned, counted, reading, true_minus
 
 # the lab may have written these into a figure's folder before, and not now
 PICTURES = ("figure.html", "figure.png", "figure.svg", "figure.pdf")
-FILES = (*PICTURES, *"figure.json table.csv curves.csv functions.csv".split())
+FILES = (*PICTURES, *"figure.json table.csv curves.csv functions.csv".split(), PROVENANCE)
 FILES += tuple(f"{name}{PACKED}" for name in FILES if name.endswith((".csv", ".json")))
 WIDTH = 800  # px of images; text has its natural size there
 FORMATS, WIDTHS = ("png", "svg", "pdf"), ("page", "column")
@@ -85,7 +85,7 @@ class Figure:
         tables = contents({"table": self.table, **self.extras})
         files = {f"{name}.csv": content for name, content in tables.items()}
         facts = self.provenance | {"tables": digests(tables)}
-        files["provenance.json"] = sealed(facts)
+        files[PROVENANCE] = sealed(facts)
         files["figure.json"] = self.to_json().encode()
         if page:
             files["figure.html"] = self._page().encode()
@@ -200,8 +200,8 @@ def _place(new: Path, folder: Path) -> None:
     The older ones leave first, and provenance.json comes last: at no moment do files of two figures stand together, and
     what has its provenance is whole. Where the disk refuses, the older ones come back.
     """
-    names = sorted((path.name for path in new.iterdir()), key=lambda name: name == "provenance.json")
-    numbers = [name for name in names if name.endswith((".csv", ".json")) and name != "provenance.json"]
+    names = sorted((path.name for path in new.iterdir()), key=lambda name: name == PROVENANCE)
+    numbers = [name for name in names if name.endswith((".csv", ".json")) and name != PROVENANCE]
     for name in names:
         if (folder / name).is_dir():
             raise ArgumentError(f"{folder / name} is a folder; move it away, or name another folder to write into")
@@ -211,7 +211,7 @@ def _place(new: Path, folder: Path) -> None:
         try:
             is_same = all(read(folder / name) == read(new / name) for name in numbers)
             stale = [name for name in FILES if not (is_same and name in PICTURES)]
-            for name in dict.fromkeys(["provenance.json", *names, *stale]):
+            for name in dict.fromkeys([PROVENANCE, f"{PROVENANCE}{PACKED}", *names, *stale]):
                 if (folder / name).is_file() or (folder / name).is_symlink():
                     (folder / name).rename(older / name)
                     left.append(name)

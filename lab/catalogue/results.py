@@ -1,4 +1,4 @@
-"""Results of a figure in a folder: tables, plain or packed, and provenance.json, each held to its checksum; and a
+"""Results of a figure in a folder: tables and provenance.json, plain or packed, each held to its checksum; and a
 picture's note of where it is from: in a PNG a text chunk, in an SVG its metadata, in a PDF its metadata (XMP).
 
 The note has the entry and scale, the command, the lab's commit, the digests of the tables that were drawn and of the
@@ -28,6 +28,7 @@ from lab.nonlinearity.document import checksum
 from lab.papers.entry import Entry
 
 PACKED = ".gz"
+PROVENANCE = "provenance.json"
 BROKEN = (OSError, EOFError, ValueError, zlib.error)  # what reading a damaged file raises
 SEAL = "sha256"  # of provenance.json, and of a note: the digest of its other facts
 FORMER = {  # methods as tables of earlier versions name them
@@ -57,16 +58,22 @@ class Results:
         paths = (path for end in (PACKED, "") for path in self.folder.glob(f"*.csv{end}"))
         return dict(sorted({path.name.partition(".")[0]: path for path in paths}.items()))
 
+    @property
+    def provenance(self) -> Path | None:
+        """The file of the provenance, the plain one before the packed one, if there is any."""
+        paths = (self.folder / f"{PROVENANCE}{end}" for end in ("", PACKED))
+        return next((path for path in paths if path.is_file()), None)
+
     @cached_property
     def facts(self) -> dict:
         """The provenance; empty where there is none. One without a checksum is older than it, and read as it is."""
-        path = self.folder / "provenance.json"
-        if not path.is_file():
+        path = self.provenance
+        if path is None:
             return {}
         try:
-            facts = json.loads(path.read_bytes())
+            facts = json.loads(_content(path))
             seal = facts.pop(SEAL, None)
-        except (OSError, ValueError, AttributeError, TypeError, RecursionError) as error:
+        except (*BROKEN, AttributeError, TypeError, RecursionError) as error:
             raise self._unreadable(path, error) from error
         if seal is not None and seal != checksum(facts):
             raise LabError(f"{path} is damaged or was edited: it does not have its own SHA-256; {self._again}")
@@ -126,6 +133,12 @@ def digests(tables: Mapping[str, bytes]) -> dict[str, str]:
     return {name: sha256(content).hexdigest() for name, content in tables.items()}
 
 
+def every(folder: Path) -> list[Results]:
+    """All results below a folder, PAPER/FIGURE/SCALE, that have a provenance."""
+    results = map(Results, sorted(folder.glob("*/*/*")))
+    return [one for one in results if one.provenance]
+
+
 def _content(path: Path) -> bytes:
     content = path.read_bytes()
     if path.suffix != PACKED:
@@ -136,11 +149,11 @@ def _content(path: Path) -> bytes:
 
 
 def pack(folder: Path) -> None:
-    """Pack the tables and the plot of a folder, as they are shipped: a tenth of their size, and pandas reads them.
+    """Pack the tables, the plot and the provenance of a folder, as they are shipped: pandas reads packed tables.
 
     The same content gives the same bytes.
     """
-    for path in [*sorted(folder.glob("*.csv")), *folder.glob("figure.json")]:
+    for path in [*sorted(folder.glob("*.csv")), *folder.glob("*.json")]:
         put(folder / f"{path.name}{PACKED}", gzip.compress(path.read_bytes(), 9, mtime=0))
         path.unlink()
 

@@ -11,7 +11,7 @@ import torch
 
 from lab.catalogue import registry
 from lab.catalogue.figure import Figure, draw
-from lab.catalogue.results import Results, note, pack, sealed, with_note
+from lab.catalogue.results import PROVENANCE, Results, note, pack, sealed, with_note
 from lab.errors import LabError
 from lab.files import put
 from lab.nonlinearity.spline import Spline
@@ -130,7 +130,7 @@ def redraw(name: str, scale: str = "laptop") -> None:
         put(here.folder / "figure.json", (Path(place) / "figure.json").read_bytes())
         if scale == resolve_scale(entry):
             put(here.folder / "figure.png", with_note((Path(place) / "figure.png").read_bytes(), note(facts)))
-    put(here.folder / "provenance.json", sealed(facts))
+    put(here.folder / PROVENANCE, sealed(facts))
     pack(here.folder)
 
 

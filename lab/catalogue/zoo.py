@@ -16,7 +16,7 @@ import numpy as np
 import pandas as pd
 
 from lab.catalogue.registry import papers_with
-from lab.catalogue.results import Results
+from lab.catalogue.results import Results, every
 from lab.catalogue.shipped import shipped_results
 from lab.errors import LabError
 from lab.estimates import Estimate, nested
@@ -190,11 +190,10 @@ def _compared(ours: pd.DataFrame, baseline: pd.DataFrame) -> tuple[dict[str, Est
 
 def _shipped(search: Search) -> Iterator[tuple[str, pd.DataFrame, pd.DataFrame]]:
     """Shipped results that trained with what this search found: where, rows with it, rows of the baseline."""
-    for facts in sorted(RESULTS.glob("*/*/*/provenance.json")):
-        folder = facts.parent
-        if key(search) not in _searches(facts, facts.stat().st_mtime_ns):
+    for results in every(RESULTS):
+        folder, files, facts = results.folder, results.files, results.provenance
+        if facts is None or key(search) not in _searches(folder, facts.stat().st_mtime_ns):
             continue
-        files = Results(folder).files
         name = "curves" if "curves" in files else "table"
         rows = _read(folder, name, files[name].stat().st_mtime_ns if name in files else 0)
         if not {"task", "seed", "step", "accuracy", "diverged"} <= set(rows) or "width" in rows:
@@ -206,9 +205,9 @@ def _shipped(search: Search) -> Iterator[tuple[str, pd.DataFrame, pd.DataFrame]]
 
 
 @lru_cache(maxsize=512)
-def _searches(facts: Path, written: int) -> frozenset[str]:
+def _searches(folder: Path, written: int) -> frozenset[str]:
     """Keys of the searches in a provenance, read once as long as nobody writes it anew."""
-    return frozenset(json.loads(facts.read_text(encoding="utf-8")).get("searches", {}))
+    return frozenset(Results(folder).facts.get("searches", {}))
 
 
 @lru_cache(maxsize=16)

@@ -15,7 +15,7 @@ import lab
 from lab.catalogue.build import check
 from lab.catalogue.figure import EARLIER, WIDTH, Figure
 from lab.catalogue.registry import entry
-from lab.catalogue.results import SEAL
+from lab.catalogue.results import SEAL, Results, every
 from lab.catalogue.shipped import resolve_scale, shipped_plan
 from lab.papers.entry import Entry
 from lab.places import RESULTS
@@ -27,9 +27,7 @@ from tests.test_oracle import AGAIN
 
 COUNTED = ("hypernetwork/figA9", "hypernetwork/tableA2", "simplicity/fig10", "simplicity/fig27")  # nothing is trained
 # Those of scale laptop first, so that a number stands for the same figure in both lists: pytest then asks all of one.
-SHIPPED = sorted(
-    (path.parent for path in RESULTS.glob("*/*/*/provenance.json")), key=lambda path: (path.name != "laptop", path)
-)
+SHIPPED = sorted((one.folder for one in every(RESULTS)), key=lambda path: (path.name != "laptop", path))
 LAPTOP = [folder for folder in SHIPPED if folder.name == "laptop"]
 LESS = re.compile(r"(?<![\w.,:)\]–/−-])[-−]0(\.0+)?(?![\d.,]*\d)")  # minus nothing
 IMAGE_SETS = {"house numbers": "svhn", "SVHN": "svhn", "CIFAR": "cifar"}
@@ -63,7 +61,7 @@ class Shipped:
 def one(request):
     folder = request.param
     name, scale = "/".join(folder.parts[-3:-1]), folder.name
-    facts = json.loads((folder / "provenance.json").read_text())
+    facts = Results(folder).facts
     found = entry(name).for_tasks(facts["tasks"]) if "tasks" in facts else entry(name)
     return Shipped(name, scale, found, facts, lab.figure(name, scale, progress=False))
 
@@ -115,7 +113,7 @@ def test_it_is_complete_and_belongs_to_the_settings(one):
     assert (EARLIER in facts) == ("earlier settings" in made.short_caption), "whoever sees the picture has to know"
     reported = table[table["split"] == "test"] if "split" in table else table  # other seeds chose the rates on `val`
     assert set(reported.get("seed", facts["seeds"])) <= {*facts["seeds"]}
-    files = {f"{name}.csv.gz" for name in facts["tables"]} | {"figure.json.gz", "provenance.json"}
+    files = {f"{name}.csv.gz" for name in facts["tables"]} | {"figure.json.gz", "provenance.json.gz"}
     files |= {"figure.png"} if scale == resolve_scale(entry(found.name)) else set()  # of the largest scale alone
     assert {path.name for path in folder.iterdir()} == files and facts["tables"].keys() == {"table", *made.extras}
     if EARLIER not in facts:

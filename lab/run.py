@@ -208,7 +208,8 @@ class Run(Stored, Drawn):
         """The trained model, with a run axis of length 1; as it was after a step, one of `checkpoints`.
 
         On a table its weights are those that were kept, a mean over some steps: of the best evaluation on `val`, or
-        whichever the recipe says. Its scores are those of that evaluation, which need not be the last.
+        whichever the recipe says. Its scores are those of that evaluation, which need not be the last. A run that
+        diverged before any has weights that are NaN.
         """
         return restored(self.spec, self.store, self._stored[1] if step is None else self._learned(step))
 

@@ -128,7 +128,7 @@ def test_several_seeds_begin_with_a_run_that_the_store_has(tmp_path, monkeypatch
     ("wrong", "words"),
     [
         ({"pretrained": "0" * 12}, "0 results have a key that begins with '000000000000'; `lab store list`"),
-        ({"pretrained": ""}, "`lab store list`"),
+        ({"pretrained": ""}, "no key is given; `lab store list`"),
         ({"pretrained": RUN}, "type RunSpec; give a lab.Run, or the beginning of its key"),
         ({"task": "sst"}, "'sst'; known: .*sst2"),
         ({"tuning": "2022"}, "'2022'; known: 2023, 2024, 2025"),

@@ -11,6 +11,7 @@ import pytest
 
 import lab
 from lab import doctor, places
+from lab.cli import main
 from lab.data import cache
 from lab.errors import LabError
 from lab.nonlinearity.zoo import own_folder
@@ -62,12 +63,17 @@ def test_an_installation_writes_into_the_users_data_folder(installed):
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="other systems have other folders")
-def test_a_users_folder_that_cannot_be_written_is_one_line(installed, monkeypatch):
+def test_a_users_folder_that_cannot_be_written_is_one_line(installed, monkeypatch, capsys):
     monkeypatch.setenv("XDG_DATA_HOME", "/proc/none")
     with pytest.raises(LabError, match="store /proc/none/.* cannot be written .*name another folder with LAB_STORE"):
         Store().check_writable()
     with pytest.raises(LabError, match="cannot write to /proc/none/.*LAB_CACHE"):
         cache.write(cache.path("any"), {})
+    monkeypatch.setenv("LAB_STORE", "/proc/none")
+    with pytest.raises(SystemExit):
+        main(["search", "memorize", "--scale", "smoke"])
+    assert "LAB_ZOO name another folder" in capsys.readouterr().err
+    monkeypatch.delenv("LAB_STORE")
     assert doctor.examine()["store health"].startswith("/proc cannot be written")
 
 

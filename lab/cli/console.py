@@ -92,13 +92,13 @@ def check_words(command: Any) -> None:
             check_choice(name, given, known)
 
 
-def writable(out: Path) -> Path:
+def writable(out: Path, hint: str = "name another folder with --out") -> Path:
     """`out`, if files could be written there; asked before hours of training."""
     check_path("--out", out)
     try:
         place = next(path for path in (out.absolute(), *out.absolute().parents) if path.exists())
     except OSError as error:
-        raise LabError(f"cannot write to {out} ({error.strerror}); name another folder with --out") from error
+        raise LabError(f"cannot write to {out} ({error.strerror}); {hint}") from error
     if not place.is_dir():
         raise ArgumentError(f"--out {out}: {place} is a file; name a folder")
     try:
@@ -106,4 +106,4 @@ def writable(out: Path) -> Path:
             return out
     except OSError as error:
         reason = (error.strerror or str(error)).lower()
-        raise LabError(f"cannot write to {place} ({reason}); name another folder with --out") from error
+        raise LabError(f"cannot write to {place} ({reason}); {hint}") from error

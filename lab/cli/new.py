@@ -63,7 +63,8 @@ def measure(runs: Labelled) -> pd.DataFrame:
 
 def _numbers(run: Run) -> dict:
     points = TASK.split(run.spec.task_seed)["test"].inputs
-    return {"accuracy": float(run.accuracy[-1]), "variation": probes.total_variation(run.model(), points).value}
+    variation = float("nan") if run.diverged else probes.total_variation(run.model(), points).value
+    return {"accuracy": float(run.accuracy[-1]), "variation": variation}
 
 
 def gain(table: pd.DataFrame) -> Verdict:

@@ -49,7 +49,7 @@ class Search:
         from lab.catalogue.zoo import publish
         from lab.nonlinearity.zoo import MINE, own_folder
 
-        out = writable(own_folder() if self.out is None else self.out)
+        out = writable(own_folder(), "let LAB_ZOO name another folder") if self.out is None else writable(self.out)
         result = search(self.task, self.scale, self.learn, self.seed, self.device, by=self.by)
         for path in publish(result, out, re.sub(r"[^\w+^-]+", "-", self.task).strip("-")):
             print(path)

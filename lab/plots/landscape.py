@@ -140,4 +140,5 @@ def axis_title(landscape: Landscape, number: int) -> str:
 def _points(landscape: Landscape, z: np.ndarray, points: np.ndarray) -> dict:
     """Coordinates of marks on a surface; no heights where they are beside it."""
     height = RegularGridInterpolator((landscape.y, landscape.x), z, bounds_error=False)(points[:, ::-1])
-    return {"x": points[:, 0], "y": points[:, 1], "z": height + LIFT * (np.nanmax(z) - np.nanmin(z))}
+    known = z[np.isfinite(z)]
+    return {"x": points[:, 0], "y": points[:, 1], "z": height + (LIFT * np.ptp(known) if known.size else 0)}

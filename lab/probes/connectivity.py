@@ -14,7 +14,7 @@ import torch
 from torch import Tensor, nn
 
 from lab.errors import ArgumentError, check_flag, check_whole, described, shortened
-from lab.estimates import Estimate, mean
+from lab.estimates import Estimate, mean, unless_equal
 from lab.models.layers import Linear
 from lab.nonlinearity.channels import ChannelSpline
 from lab.nonlinearity.spline import Spline
@@ -60,13 +60,13 @@ class Connectivity(HasPicture):
     @property
     def barrier(self) -> Estimate:
         """The mean barrier, with Student's interval over pairs: `.effect`, `.interval(0.95)`."""
-        return mean(self.barriers, over="pairs")
+        return unless_equal(mean(self.barriers, over="pairs"))
 
     @property
     def matched_barrier(self) -> Estimate | None:
         """The mean barrier after matching."""
         barriers = self.matched_barriers
-        return None if barriers is None else mean(barriers, over="pairs")
+        return None if barriers is None else unless_equal(mean(barriers, over="pairs"))
 
     @property
     def table(self) -> pd.DataFrame:

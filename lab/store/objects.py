@@ -43,9 +43,11 @@ def is_url(folder: object) -> bool:
 
 def opened(url: str) -> Any:
     """The place as a path (`upath.UPath`), or a `pathlib.Path` for file://. Raises ArgumentError, LabError."""
-    kind = url.partition("://")[0]
+    kind, _, place = url.partition("://")
+    if not place.strip("/") and (kind != "file" or not place):
+        raise ArgumentError(f"store {shown(url)} names no place; give a folder, or a URL such as s3://bucket/folder")
     if kind == "file":
-        return Path(url.partition("://")[2])
+        return Path(place)
     try:
         from upath import UPath
 

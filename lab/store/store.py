@@ -166,9 +166,11 @@ class Store:
         return self if self._named(name) or not self.shipped or not self.shipped._named(name) else self.shipped
 
     def _named(self, name: str) -> list[Path]:
-        return [path for path in self.results() if name and path.name.startswith(name)]
+        return [path for path in self.results() if path.name.startswith(name)]
 
     def _one(self, name: str) -> Path:
+        if not name:
+            raise ArgumentError("no key is given; `lab store list` has those of all results")
         if len(matches := self._named(name)) != 1:
             count = f"{len(matches)} results have a key that begins with {shown(name)}"
             raise ArgumentError(f"{count}; `lab store list` has them")

@@ -30,7 +30,7 @@ class DescentFleet(Fleet):
         super().__init__(specs, parts, device)
         flat, runs = flattened(self.weights), len(specs)
         self.average = Average(self.weights, self.recipe)
-        self.kept, self.kept_step = flat.clone(), np.zeros(runs, dtype=np.int64)
+        self.kept, self.kept_step = torch.full_like(flat, math.nan), np.zeros(runs, dtype=np.int64)
         worst = [-sign * np.inf for sign in self.data.metric_signs.values()]
         self.best = np.tile(worst, (runs, 1))  # scores of the best evaluation, by `metric_signs`
         self.patience_left = np.full(runs, self.recipe.patience or 0)
@@ -64,7 +64,8 @@ class DescentFleet(Fleet):
             values = np.stack([scores[name] for name in signs], 1)  # (R, scores)
             better &= beats(values, self.best, list(signs.values()))
             self.best[better] = values[better]
-        keep = alive if recipe.keep == "last" else better
+        undecided = alive & np.isinf(self.best[:, 0])  # every score was NaN
+        keep = alive if recipe.keep == "last" else better | undecided
         self.kept = torch.where(torch.from_numpy(keep).to(self.device)[:, None], mean, self.kept)
         self.kept_step[keep] = self.step
         if recipe.patience is not None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -104,10 +104,19 @@ def _runs_by_name(result: dict) -> go.Figure:
 
 
 def _metric_of(run: Run) -> tuple[str, str]:
-    """What is drawn of a run: the accuracy or R² where it has one, on the split that it was evaluated on."""
+    """What is drawn of a run, and the split that it was evaluated on."""
     split = run.spec.evaluate[0]
-    measured = [name.removesuffix(f"_{split}") for name in run.scores if name.endswith(f"_{split}")]
-    return next((name for name in ("accuracy", "r2") if name in measured), measured[0]), split
+    return metric_of(run.scores, split), split
+
+
+def metric_of(scores: Iterable[str], split: str) -> str:
+    """What is drawn of scores on a split: the accuracy or R², where it is among them.
+
+    >>> metric_of(["loss_test", "r2_test"], "test")
+    'r2'
+    """
+    measured = [name.removesuffix(f"_{split}") for name in scores if name.endswith(f"_{split}")]
+    return next((name for name in ("accuracy", "r2") if name in measured), measured[0])
 
 
 def _line(result: Slice1D) -> go.Figure:

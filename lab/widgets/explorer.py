@@ -27,6 +27,7 @@ from traitlets import Unicode
 from lab import files
 from lab.errors import ArgumentError, LabError, absolute_path, listed, shown
 from lab.plots.page import CELL
+from lab.run import Run
 from lab.widgets import pages
 from lab.widgets.state import controls_of, put, read
 
@@ -57,6 +58,12 @@ toggle = partial(button, kind=widgets.ToggleButton)  # a button that stays press
 def check(name: str, value: bool = True) -> widgets.Checkbox:
     """A box to tick, as wide as its name."""
     return widgets.Checkbox(value, description=name, indent=False, layout={"width": "auto"})
+
+
+def check_alive(name: str, model: object) -> None:
+    """ArgumentError for a run that diverged: its weights are no trained model's."""
+    if isinstance(model, Run) and model.diverged:
+        raise ArgumentError(f"{name} diverged at step {model.diverged[0]}; leave it out")
 
 
 def side_by_side(*columns: widgets.Widget | Sequence[widgets.Widget], least: int = 400) -> widgets.HBox:

@@ -40,7 +40,7 @@ BARS, MOST = 40, 60  # of a histogram; columns, or classes, that are told apart
 
 @dataclass(frozen=True, eq=False)
 class Examples:
-    """The first examples.
+    """Some examples, all or evenly spread: data that are sorted by class have one class alone at their beginning.
 
     inputs   (N, …) by the names of the model's arguments; one alone has the name ""
     targets  (N, …) class ids or values, or None
@@ -78,10 +78,11 @@ def examples_of(inputs: Any, targets: Any = None) -> Examples:
     if isinstance(inputs, Data):
         if targets is not None:
             raise ArgumentError(f"the data {inputs.name!r} have targets; leave targets out, or give arrays as inputs")
-        some = take(inputs.inputs, torch.arange(len(inputs))[:FEW])
+        places = _spread(len(inputs))
+        some = take(inputs.inputs, places)
         return Examples(
             {"": some} if isinstance(some, Tensor) else some,
-            inputs.targets[:FEW],
+            inputs.targets[places],
             loss=partial(measures.losses, inputs.loss, last=inputs.is_causal),
             notes=inputs.notes,
         )
@@ -95,7 +96,8 @@ def examples_of(inputs: Any, targets: Any = None) -> Examples:
     counts = sorted({len(part) for part in parts.values()})
     if len(counts) > 1:
         raise ArgumentError(f"the parts of inputs have {', '.join(map(str, counts))} examples; give as many of each")
-    few = {name: part[:FEW] for name, part in parts.items()}
+    places = _spread(counts[0])
+    few = {name: part[places.numpy()] for name, part in parts.items()}
     known, notes = arrays.inputs(few[""] if single else few, "inputs")
     arrays.check_finite(known, "inputs")
     made = {"": known} if isinstance(known, Tensor) else dict(known)
@@ -104,7 +106,12 @@ def examples_of(inputs: Any, targets: Any = None) -> Examples:
     answers, classes = _targets(targets)
     if len(answers) != counts[0]:
         raise ArgumentError(f"{counts[0]} inputs and {len(answers)} targets; give one target an input")
-    return Examples(made, answers[:FEW], classes, notes=notes)
+    return Examples(made, answers[places], classes, notes=notes)
+
+
+def _spread(count: int) -> Tensor:
+    """The numbers of the examples that are looked at, of so many."""
+    return torch.linspace(0, count - 1, FEW).round().long() if count > FEW else torch.arange(count)
 
 
 def _targets(given: Any) -> tuple[Tensor, tuple[str, ...]]:
@@ -173,7 +180,7 @@ class ModelExplorer(PictureExplorer):
         only = self._inputs.get("")
         self._points = only if only is not None and only.is_floating_point() else None  # between which there are others
         self._views: dict[str, Callable[[str], tuple[go.Figure, str]]] = {}
-        if self._points is not None:
+        if self._points is not None and len(self._points) > 1:
             self._views |= {"total variation": self._total_variation, "slice": self._slice}
         if self._targets is not None:
             self._views["landscape"] = self._landscape
@@ -237,8 +244,11 @@ class ModelExplorer(PictureExplorer):
 
     def _total_variation(self, _) -> tuple[go.Figure, str]:
         assert self._points is not None  # else it is not offered
-        known = self._targets is not None and not self._targets.is_floating_point() and self._targets.ndim == 1
-        figure = draw(total_variation(self._model, self._points, self._targets if known else None, paths=100))
+        targets = self._targets
+        known = (
+            targets is not None and not targets.is_floating_point() and targets.ndim == 1 and len(targets.unique()) > 1
+        )
+        figure = draw(total_variation(self._model, self._points, targets if known else None, paths=100))
         return figure, "How far the outputs go up and down on straight paths between two inputs, beyond their ends."
 
     def _slice(self, _) -> tuple[go.Figure, str]:
@@ -300,7 +310,8 @@ class DataExplorer(PictureExplorer):
 
     def __init__(self, data: Data):
         super().__init__()
-        self._data, self._columns = data, _columns(data)
+        self._data = data
+        self._columns = {f"input {name!r}" if name == TARGETS else name: part for name, part in _columns(data).items()}
         self.column = menu("look at", [TARGETS, *self._columns])
         self.begin(self.column)
 

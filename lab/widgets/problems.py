@@ -26,6 +26,7 @@ from lab.tasks.sraven import COLUMNS, RULES
 from lab.tasks.stream import Examples
 from lab.widgets import pages
 from lab.widgets.course import few
+from lab.widgets.explorer import check_alive
 
 BATCH = 256
 TABLE = 'style="border-collapse: collapse; line-height: 1.3; font-size: inherit; font-variant-numeric: tabular-nums"'
@@ -301,6 +302,7 @@ class Reading:
 
 def problems_of(run: Run, count: int) -> SravenProblems | LogicProblems:
     """The problems of a run on one of these tasks."""
+    check_alive("the run", run)
     if isinstance(run.spec.task, Sraven):
         return SravenProblems(run, count)
     if isinstance(run.spec.task, Logic):

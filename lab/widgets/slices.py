@@ -1,7 +1,6 @@
 """SliceExplorer: what several models make of one plane of their input space, side by side."""
 
 from collections.abc import Mapping, Sequence
-from itertools import pairwise
 from typing import Any
 
 import ipywidgets as widgets
@@ -17,7 +16,7 @@ from lab.probes.calling import Model, Slice2D, coordinates, function_of, slice_2
 from lab.run import Run
 from lab.widgets import pages
 from lab.widgets.course import CourseView, StepSlider, few, latest
-from lab.widgets.explorer import LABEL, Explorer, menu
+from lab.widgets.explorer import LABEL, Explorer, check_alive, menu
 from lab.widgets.pages import Content, short, view_content
 
 KEPT = 2000  # slices that are remembered
@@ -128,6 +127,8 @@ class SliceExplorer(Explorer):
         super().__init__()
         if not models:
             raise ArgumentError("no models to slice; give at least one by name")
+        for name, model in models.items():
+            check_alive(name, model)
         moving = {name for name, model in models.items() if isinstance(model, Run) and model.has_checkpoints}
         known: dict[str, Any] = {n: _family(m, len(moving)) if isinstance(m, Run) else m for n, m in models.items()}
         if sum(isinstance(model, Mapping) for name, model in known.items() if name not in moving) > FAMILIES:
@@ -234,19 +235,22 @@ def perceptron(model: object) -> dict[str, Any] | None:
     """Layers, non-linearity and prefactor of a perceptron, so that the page computes its answers itself
     (`page/network.js`); None for what is another model, or too large.
 
-    model: an `MLP` of one run, or a Sequential of Linear maps with one kind of non-linearity between them.
+    model: an `MLP` of one run, or a Sequential of Linear maps with one non-linearity between them; of these classes
+    themselves, without hooks, since the page knows nothing of what a subclass or a hook does.
 
     >>> perceptron(nn.Sequential(nn.Linear(2, 3), nn.ReLU(), nn.Linear(3, 1)))["phi"]
     'relu'
     """
-    parts = _of_mlp(model) if isinstance(model, MLP) else _of_sequence(model)
+    if not isinstance(model, nn.Module) or any(map(_does_more, model.modules())):
+        return None
+    parts = _of_mlp(model) if type(model) is MLP else _of_sequence(model)
     if parts is None or sum(weight.numel() for weight, _ in parts[0]) > MOST:
         return None
     maps, phi, prefactor = parts
     function: Any = PLAIN.get(type(phi))
-    if isinstance(phi, nn.GELU) and phi.approximate == "none":
+    if type(phi) is nn.GELU and phi.approximate == "none":
         function = "gelu"
-    elif isinstance(phi, Spline) and phi.values.ndim == 1:
+    elif type(phi) is Spline and phi.values.ndim == 1:
         function = {"low": phi.low, "high": phi.high, "values": _flat(phi.values)}
     if function is None:
         return None
@@ -277,14 +281,25 @@ def _of_mlp(model: MLP) -> tuple[Maps, nn.Module, float] | None:
 
 
 def _of_sequence(model: object) -> tuple[Maps, nn.Module, float] | None:
-    parts: list[Any] = list(model) if isinstance(model, nn.Sequential) else [model]
+    parts: list[Any] = list(model) if type(model) is nn.Sequential else [model]
     maps, functions = parts[::2], parts[1::2]
-    if len(parts) % 2 == 0 or not all(isinstance(one, nn.Linear) for one in maps):
+    if len(parts) % 2 == 0 or not all(type(one) is nn.Linear for one in maps):
         return None
-    circle = pairwise([*functions, *functions[:1]])
-    if any(type(one) is not type(other) or list(one.parameters()) for one, other in circle):
+    if not all(_same(one, functions[0]) for one in functions):
         return None
     return [(one.weight.T, one.bias) for one in maps], functions[0] if functions else nn.Identity(), 1.0
+
+
+def _does_more(module: nn.Module) -> bool:
+    """Whether a module has hooks, or a `forward` of its own beside that of its class."""
+    return "forward" in vars(module) or any(vars(module)[hooks] for hooks in ("_forward_hooks", "_forward_pre_hooks"))
+
+
+def _same(one: nn.Module, other: nn.Module) -> bool:
+    """Whether two modules are the same function."""
+    values, others = one.state_dict(), other.state_dict()
+    alike = type(one) is type(other) and one.extra_repr() == other.extra_repr() and values.keys() == others.keys()
+    return alike and all(torch.equal(values[name], others[name]) for name in values)
 
 
 def _flat(numbers: Tensor) -> list[float | None]:

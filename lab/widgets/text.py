@@ -31,7 +31,7 @@ from lab.spec import Learned, Shaped
 from lab.tasks import Text
 from lab.tasks.named import task_title
 from lab.training.text import MaskedText
-from lab.widgets.explorer import LABEL, WIDE, Explorer, menu
+from lab.widgets.explorer import LABEL, WIDE, Explorer, check_alive, menu
 from lab.widgets.pages import filled, live
 
 WORST = 6.0  # nats at which a token's colour is full
@@ -70,8 +70,7 @@ class TwoModelsExplorer(Explorer):
             if not isinstance(run, Run) or not isinstance(run.spec.task, self.tasks):
                 what = run.spec.task_name if isinstance(run, Run) else type(run).__name__
                 raise ArgumentError(f"{name} is of {what}; give runs that predict the next token of a text")
-            if run.diverged:
-                raise ArgumentError(f"{name} diverged at step {run.diverged[0]}; leave it out")
+            check_alive(name, run)
         self._models: dict[str, nn.Module] = {}
         names, wide = list(self.runs), {"width": "auto", "max_width": "100%"}
         self.first, self.second = menu("first model", names, **wide), menu("second model", names, names[-1], **wide)

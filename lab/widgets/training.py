@@ -28,6 +28,7 @@ from lab.tasks.named import task_title
 from lab.tasks.table import TableTask
 from lab.training.fleet import Fleet
 from lab.training.live import Live
+from lab.widgets.drawing import metric_of
 from lab.widgets.explorer import LABEL, Explorer, menu
 from lab.widgets.pages import Frames, live
 
@@ -44,7 +45,7 @@ class Drawn:
     """Runs that differ in their seed.
 
     label: what their curves are called. measured: by name ("accuracy_test", …, "loss") the values of all runs, (R, T),
-    at steps (T,).
+    at steps (T,). shown: the name of those that are curves.
     """
 
     label: str
@@ -52,6 +53,7 @@ class Drawn:
     specs: Sequence[RunSpec]
     steps: np.ndarray = field(default_factory=lambda: np.empty(0, int))
     measured: Mapping[str, np.ndarray] = field(default_factory=dict)
+    shown: str = ""
 
     @property
     def setting(self) -> tuple[str, str]:
@@ -316,7 +318,7 @@ class TrainingExplorer(LiveExplorer):
     def _lines(self, label: str, specs: list[RunSpec]) -> tuple[Drawn, tuple[go.Scatter, ...]]:
         traces = [_curve(label, self._colour, number, [], []) for number in range(len(specs))]
         for trace, spec in zip(traces, specs, strict=True):
-            trace.hovertemplate = f"seed {spec.seed}, step %{{x}}: %{{y:.1f}} %"
+            trace.hovertemplate = f"seed {spec.seed}, step %{{x}}: %{{y:.3g}}"
             trace.legendgroup = f"training {len(self._drawn)}"
         lines = self._add(label, self._colour, specs, traces)
         return self._drawn[-1], lines
@@ -327,11 +329,17 @@ class TrainingExplorer(LiveExplorer):
         """steps (T,), measured (R, T) each: the curves so far."""
         training, lines = grown
         training.steps, training.measured = steps, measured
-        accuracy = measured[f"accuracy_{training.specs[0].evaluate[0]}"]
+        split = training.specs[0].evaluate[0]
+        training.shown = f"{metric_of(measured, split)}_{split}"
+        names = list(dict.fromkeys(one.shown for one in self._drawn if one.shown))
+        percent = [name.startswith("accuracy") for name in names]
+        unit = 100 if training.shown.startswith("accuracy") else 1
         if len(steps) > len(lines[0].x):
             with self.figure.batch_update():
-                for line, values in zip(lines, accuracy, strict=True):
-                    line.x, line.y = steps, 100 * values
+                axis = {"title_text": " or ".join(map(_title, names)), "range": FULL if all(percent) else None}
+                self.figure.update_yaxes(**axis)
+                for line, values in zip(lines, measured[training.shown], strict=True):
+                    line.x, line.y = steps, unit * values
 
     def _report(self, number: int, fleet: Fleet) -> None:
         measured = fleet.history.arrays()

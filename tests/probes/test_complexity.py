@@ -1,5 +1,7 @@
 """Complexity on paths: laws that total variation and mean frequency keep, and closed forms."""
 
+import copy
+
 import numpy as np
 import pytest
 import torch
@@ -168,3 +170,16 @@ def test_what_cannot_be_measured_is_refused():
         probes.total_variation(lambda x: x.sum(0), POINTS)
     with pytest.raises(ArgumentError, match="samples=2"):
         probes.total_variation(wavy, POINTS, samples=2)
+
+
+@pytest.mark.parametrize("measure", MEASURES)
+@pytest.mark.parametrize("far", [1e4, 1e6])
+def test_one_point_far_away_does_not_straighten_other_paths(measure, far):
+    """Rounding on a path is a share of what the function reaches on it."""
+    torch.manual_seed(0)
+    net, points = nn.Sequential(nn.Linear(3, 16), nn.ReLU(), nn.Linear(16, 1)), POINTS.copy()
+    points[0, 0] = far
+    rounded, exact = measure(net, points), measure(copy.deepcopy(net).double(), points)
+    bent = exact.paths != 0
+    assert bent.sum() > 180 and ((rounded.paths != 0) == bent).sum() > 180
+    assert np.median(np.abs(rounded.paths[bent] / exact.paths[bent] - 1)) < 1e-4

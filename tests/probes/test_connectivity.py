@@ -171,6 +171,8 @@ def test_turning_two_linear_layers_changes_nothing():
 def test_a_loss_that_says_nothing_and_frozen_models():
     one, other = of_torch(0), of_torch(1)
     assert probes.connectivity(one, other, {"loss": lambda m: 2.0}, points=3).barriers.tolist() == [0.0]
+    flat = probes.connectivity([one, other], [other, one], {"loss": lambda m: 2.0}, points=3)
+    assert flat.barrier.effect == 0 and np.isnan(flat.barrier.interval(0.95)).all() and "nan" not in repr(flat)
     barriers = probes.connectivity(one, other, LOSS, points=5).matched_barriers
     for model in (one, other):
         model.requires_grad_(False)

@@ -10,7 +10,7 @@ from threading import Event
 import pytest
 import torch
 
-from lab.errors import LabError
+from lab.errors import ArgumentError, LabError
 from lab.store import DamagedError, Store, leases, objects, results
 from lab.store.checkpoints import COURSE
 from tests.test_store import FLEET, HISTORY, NOTES, RUN, SEARCH, WEIGHTS, course_of
@@ -169,3 +169,9 @@ def test_who_meets_an_older_lease_steps_back_and_two_that_came_at_once_try_again
     with store.lease([RUN]) as free:
         assert not free and len(puts) == 1
     assert len(names(store)) == 2, "those of others"
+
+
+@pytest.mark.parametrize("url", ["s3://", "memory://", "gs:///", "file://"])
+def test_a_url_without_a_bucket_names_no_store(url):
+    with pytest.raises(ArgumentError, match="names no place; give a folder"):
+        Store(url)

@@ -227,3 +227,14 @@ def test_what_does_not_fit_together_is_said_in_one_line(spec, text):
     with pytest.raises(ArgumentError, match=text) as caught:
         kinds.check_run(spec)
     assert "\n" not in str(caught.value)
+
+
+def test_weights_that_nothing_judged_are_no_untrained_ones():
+    """A run that diverges before an evaluation keeps none; one whose scores are NaN keeps its last."""
+    died = train(descent((0,), Wave(), Perceptron(1, 8), steps=20, rate=1e30, every=10))
+    assert died.died[0] > 0 and all(weight.isnan().all() for weight in died.run_weights(0).values())
+    unknown = descent((0,), Wave(), Perceptron(1, 8), steps=20, rate=0.1, every=10, average=1)
+    unknown.scores = lambda: dict.fromkeys(unknown.data.columns, np.full(1, np.nan))
+    kept = torch.cat([weight.flatten() for weight in train(unknown).run_weights(0).values()])
+    torch.testing.assert_close(kept, flat(unknown)[0])
+    assert unknown.run_notes(0)["kept"] == 20

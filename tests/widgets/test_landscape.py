@@ -163,6 +163,12 @@ def test_surfaces_have_the_heights_of_the_maps(explorer):
     assert explorer._place.children[0] is explorer.map and explorer.error.value == ""
 
 
+def test_a_surface_of_logarithms_of_nothing_is_empty():
+    explorer = LandscapeExplorer(probes.landscape(found().model, {"below": lambda model: -1.0}, "random", grid=2))
+    explorer.logarithm.value, explorer.view.value = True, "3-D"
+    assert np.isnan(np.array(explorer.surface.data[GROUND].z, dtype=float)).all() and explorer.error.value == ""
+
+
 def test_directions_of_the_caller_are_offered_as_such():
     model = torch.nn.Linear(2, 1)
     land = probes.landscape(model, {"size": lambda m: m.weight.norm()}, torch.eye(3)[:2].numpy(), grid=3, radius=0.3)

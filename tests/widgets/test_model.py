@@ -8,6 +8,7 @@ from torch import nn
 
 import lab
 from lab.models.mlp import MLP
+from lab.widgets.model import FEW, TARGETS, examples_of
 from tests.training import own
 
 X, LABELS = own.NUMBERS[:60], np.arange(60) % 2
@@ -117,3 +118,27 @@ def test_the_path_between_two_models_is_walked(tmp_path):
     assert state["controls"][0]["kind"] == "range" and len(state["frames"]) == 5 and state["frame"] == 4
     assert "&lt;size&gt;" in state["frames"][2][1]["html"] and "0.5 of the way" in state["frames"][2][1]["html"]
     assert type(lab.explore({"one": path, "two": path})).__name__ == "PairExplorer"
+
+
+def test_examples_are_of_all_classes_where_data_are_sorted_by_them():
+    rows, labels = torch.randn(1200, 4, generator=torch.Generator().manual_seed(0)), torch.arange(1200) // 600
+    model = nn.Sequential(nn.Linear(4, 4), nn.ReLU(), nn.Linear(4, 2))
+    assert lab.explore(model, inputs=rows, targets=labels).view.value == "total variation"
+    assert lab.explore(model, inputs=rows[:9], targets=labels[:9]).view.value == "total variation", "one class"
+    assert lab.explore(model, inputs=rows[:1], targets=[1]).view.options == ("landscape", "inputs of activations")
+    spread = examples_of(lab.Data.from_arrays(rows.numpy(), labels.numpy()))
+    assert len(spread) == FEW and spread.targets.float().mean() == 0.5
+
+
+def test_a_column_may_have_the_name_of_the_targets():
+    frame = pd.DataFrame({TARGETS: np.arange(90.0), "y": np.arange(90) % 3})
+    explorer = lab.explore(lab.Data.read(frame, target="y"))
+    explorer.column.index = 1
+    assert min(explorer._place.children[0].data[0].x) < -1, "standardized"
+
+
+def test_a_run_that_diverged_is_no_model_to_look_at():
+    data = lab.Data.from_arrays(np.random.default_rng(0).normal(size=(60, 3)), np.arange(60) % 2, name="two")
+    kept, died = (lab.train(data, steps=9, seeds=1, width=8, rate=r, keep=3, progress=False) for r in (0.01, 1e30))
+    with pytest.raises(lab.ArgumentError, match="died diverged at step 1; leave it out"):
+        lab.explore({"kept": kept, "died": died})

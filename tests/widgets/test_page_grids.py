@@ -174,7 +174,33 @@ def test_what_is_no_plain_perceptron_is_left_to_the_kernel():
         nn.Sequential(nn.Linear(2, 2), nn.GELU("tanh"), nn.Linear(2, 1)),
         nn.Sequential(nn.ReLU()),
     ]
-    for model in (wide, two, several, mixed, leaky, residual, *others, lambda x: x):
+    kinds = nn.Sequential(nn.Linear(2, 4), nn.GELU(), nn.Linear(4, 4), nn.GELU("tanh"), nn.Linear(4, 1))
+    hats = [Spline(torch.tensor([0.0, height, 0.0])) for height in (1.0, 2.0)]
+    splines = nn.Sequential(nn.Linear(2, 4), hats[0], nn.Linear(4, 4), hats[1], nn.Linear(4, 1))
+    for model in (wide, two, several, mixed, leaky, residual, kinds, splines, *others, lambda x: x):
+        assert perceptron(model) is None
+
+
+def test_what_a_subclass_or_a_hook_computes_is_left_to_the_kernel():
+    class Closed(nn.Sequential):
+        def forward(self, x):
+            return super().forward(x).sigmoid()
+
+    class Masked(nn.Linear):
+        def forward(self, x):
+            return nn.functional.linear(x, 0 * self.weight, self.bias)
+
+    def plain():
+        return nn.Sequential(nn.Linear(2, 4), nn.ReLU(), nn.Linear(4, 1))
+
+    hooked, early, weighed, patched = plain(), plain(), plain(), plain()
+    hooked[1].register_forward_hook(lambda module, given, answer: 2 * answer)
+    early.register_forward_pre_hook(lambda module, given: (2 * given[0],))
+    torch.nn.utils.parametrizations.weight_norm(weighed[0])
+    patched.forward = lambda x: x
+    closed, masked = Closed(*plain()), nn.Sequential(Masked(2, 4), nn.ReLU(), nn.Linear(4, 1))
+    assert perceptron(plain()) is not None
+    for model in (closed, masked, hooked, early, weighed, patched):
         assert perceptron(model) is None
 
 

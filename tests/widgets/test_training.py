@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 import torch
 
+import lab
 from lab.api import train
 from lab.errors import ArgumentError
 from lab.nonlinearity.spline import Spline
@@ -117,3 +118,11 @@ def test_unknown_tasks_are_refused():
         TrainingExplorer("juggle")
     with pytest.raises(ArgumentError, match="no runs"):
         TrainingExplorer(Runs([]))
+
+
+def test_runs_on_values_show_what_is_measured_of_them():
+    rows = np.random.default_rng(0).normal(size=(60, 3)).astype("float32")
+    runs = train(lab.Data.from_arrays(rows, rows[:, 0] / 2, name="halves"), steps=8, seeds=2, width=8, progress=False)
+    explorer = lab.explore(runs)
+    np.testing.assert_array_equal([line.y for line in explorer.figure.data], [run.scores["r2_test"] for run in runs])
+    assert explorer.figure.layout.yaxis.title.text == "test R²" and explorer.figure.layout.yaxis.range is None

@@ -149,7 +149,7 @@ def variation(f: Model | None, inputs: Points, labels: Points, paths: int = PATH
 def measure(runs: Labelled) -> pd.DataFrame:
     """Both measures of each run, of its outputs before the softmax and of its probabilities: prefactor, layers, seed,
     output, tv (in units of the output), tv_low, tv_high, fourier (cycles a path), fourier_low, fourier_high, accuracy
-    (on `test`, 0 to 1, NaN for a run that diverged), diverged."""
+    (on `test`, 0 to 1), diverged; numbers of a run that diverged are NaN."""
     rows = []
     for labels, run in runs:
         diverged = run.diverged is not None
@@ -157,20 +157,29 @@ def measure(runs: Labelled) -> pd.DataFrame:
         table = run.spec.task.split(run.spec.task_seed)["train"]
         for output, f in ((PROBABILITY, probabilities(run)), (LOGIT, function_of(run.model()))):
             row = labels | {"seed": run.spec.seed, "accuracy": accuracy, "diverged": diverged, "output": output}
-            row |= variation(f, table.inputs, table.targets)
-            fourier = fourier_complexity(f, table.inputs, table.targets, PATHS, SAMPLES, SEED)
-            rows.append(row | {"fourier": fourier.value, "fourier_low": fourier.low, "fourier_high": fourier.high})
+            known = None if diverged else f
+            rows += [row | variation(known, table.inputs, table.targets) | _frequency(known, table)]
     return pd.DataFrame(rows)
 
 
+def _frequency(f: Model | None, table: TableSplit) -> dict[str, float]:
+    """fourier, fourier_low, fourier_high, as `variation` has those of total variation."""
+    if f is None:
+        return dict.fromkeys(("fourier", "fourier_low", "fourier_high"), float("nan"))
+    found = fourier_complexity(f, table.inputs, table.targets, PATHS, SAMPLES, SEED)
+    return {"fourier": found.value, "fourier_low": found.low, "fourier_high": found.high}
+
+
 def measure_paths(runs: Labelled) -> pd.DataFrame:
-    """Models on the first paths: prefactor, seed, path, along (0 to 1), value (probability of class 1), truth (class
-    ids at the ends, the straight line between them elsewhere), distance (Euclidean, to the nearest training point,
-    where each column covers [-1, 1]), tv (total variation of that path)."""
+    """Models on the first paths, without those that diverged: prefactor, seed, path, along (0 to 1), value (probability
+    of class 1), truth (class ids at the ends, the straight line between them elsewhere), distance (Euclidean, to the
+    nearest training point, where each column covers [-1, 1]), tv (total variation of that path)."""
     from sklearn.neighbors import NearestNeighbors
 
     parts = []
     for labels, run in runs:
+        if run.diverged:
+            continue
         table = run.spec.task.split(run.spec.task_seed)["train"]
         on_paths, truth = path_points(table)
         course = values(probabilities(run), on_paths, table.inputs)[:, 1]

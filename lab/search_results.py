@@ -19,6 +19,7 @@ from lab.picture import Drawn
 from lab.run import Stored, beyond_knots
 from lab.spec import EpisodeSpec, ModuleSearch, SearchSpec, TwoLossSpec
 from lab.store import Store  # noqa: F401  in the annotations of the classes below, which the reference shows
+from lab.training.episodes import running_mean
 from lab.versions import versions
 
 WHEN = {"end": "at the end", "mean": "as a mean over training"}
@@ -150,9 +151,21 @@ class SearchResult(LearnedFunctions):
     @property
     def history(self) -> dict[str, np.ndarray]:
         """search_loss (steps,): loss on `search`, mean over models; loss (T, M): of each model on `train`, at steps
-        (T,); died (M,): the step at which a model's loss was no longer finite, -1 for none.
+        (T,), NaN from where it diverged; died (M,): the step at which a model's loss was no longer finite, -1 for none.
         """
-        return self._stored[0]
+        stored = self._stored[0]
+        steps, died = stored["steps"][:, None], stored["died"]
+        return {**stored, "loss": np.where((died >= 0) & (steps >= died), np.nan, stored["loss"])}
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """As of all searches, and how many of its models diverged."""
+        died = self._stored[0]["died"]
+        count = int((died >= 0).sum())
+        said = (
+            f"{count} of {len(died)} models diverged, the last at step {died.max(initial=-1)}; search at a lower rate"
+        )
+        return (*super().notes, *([said] if count else []))
 
     def _splines(self, knots: Mapping[str, Tensor] | None = None) -> dict[str, Spline]:
         knots = self._stored[1] if knots is None else knots  # a file has no order
@@ -176,6 +189,16 @@ class EpisodeResult(LearnedFunctions):
     """
 
     spec: EpisodeSpec
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """As of all searches; whether models diverged with every function, and whether the winner's is its start."""
+        said, means = [], running_mean(self.history["loss"][:, self.winner])
+        if not np.isfinite(self.results).all((1, 2)).any():
+            said.append("with every restart's function models diverged; search at lower rates")
+        elif np.isfinite(means).any() and not np.nanargmin(means):
+            said.append("no episode had a lower mean loss than the first: the function is what the search began with")
+        return (*super().notes, *said)
 
     @property
     def winner(self) -> int:

@@ -68,6 +68,16 @@ def test_tuned_weights_come_back_and_answer_as_in_the_epoch_that_counts(tmp_path
     assert not any(weight.requires_grad for weight in after.parameters())
 
 
+def test_a_tuning_that_diverges_says_so_and_answers_want_labelled_sentences(tmp_path):
+    store = Store(tmp_path)
+    with pytest.raises(LabError, match=r"seed 1 diverged at step \d+ of its tuning on cola .*lower rate than 1e\+30"):
+        complete([replace(SPEC, tuning=replace(SPEC.tuning, rate=1e30))], store, progress=False)
+    complete([SPEC], store, progress=False)
+    for wrong in (["the whale swims"], [None], []):
+        with pytest.raises(ArgumentError, match=r"give lab.data.sentences.Labelled, as Labelled\(0, "):
+            Tuned(SPEC, store).answers(wrong)
+
+
 def test_a_tuning_that_was_stored_without_weights_says_so(tmp_path):
     store = Store(tmp_path)
     complete([SPEC], store, progress=False)
@@ -131,6 +141,11 @@ def test_several_seeds_begin_with_a_run_that_the_store_has(tmp_path, monkeypatch
         ({"pretrained": ""}, "no key is given; `lab store list`"),
         ({"pretrained": RUN}, "type RunSpec; give a lab.Run, or the beginning of its key"),
         ({"task": "sst"}, "'sst'; known: .*sst2"),
+        ({"tuning": Tuning(schedule="linear")}, "'linear'; known: line, cosine"),
+        ({"tuning": Tuning(rate=-0.1)}, "rate=-0.1: give a finite number, 0 to inf"),
+        ({"tuning": Tuning(epochs=0)}, "epochs=0.*1 or more"),
+        ({"tuning": Tuning(length=0)}, "length=0.*1 or more"),
+        ({"tuning": Tuning(warmup=5.0)}, "warmup=5.*0 to 1"),
         ({"tuning": "2022"}, "'2022'; known: 2023, 2024, 2025"),
         ({"seeds": 0}, "seeds=0.*1 or more"),
         ({"examples": 0}, "examples=0.*1 or more"),

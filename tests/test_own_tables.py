@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 import torch
 from sklearn.metrics import r2_score
+from torch import nn
 
 import lab
 from lab.papers.simplicity.settings import of_table
@@ -151,3 +152,18 @@ def test_many_inputs_beyond_the_knots_are_said():
     runs = [lab.train(data, mlp=one, seeds=2, scale="smoke", progress=False) for one in (phi, wide)]
     said = r"\d\d % of what the function gets in these models lies beyond \[-5, 5\], where it is constant"
     assert all(re.search(said, repr(one)) for one in (runs[0], runs[0][0])) and "beyond" not in repr(runs[1])
+
+
+def test_searches_say_that_models_diverged_or_that_the_start_stayed():
+    def model(seed):
+        return nn.Sequential(nn.Linear(6, 8), nn.GELU(), nn.Linear(8, 1))
+
+    given = {"model": model, "replace": nn.GELU, "optimizer": "sgd", "progress": False, "steps": 30}
+    died = lab.search(values(), models=2, rate=1e3, **given)
+    assert "2 of 2 models diverged" in repr(died) and "lower rate" in repr(died)
+    at = died.history["died"]
+    assert (at >= 0).all() and np.isnan(died.history["loss"][died.history["steps"] >= at.max()]).all()
+    fine = lab.search(values(), models=2, rate=0.01, **given)
+    assert "diverged" not in repr(fine) and np.isfinite(fine.history["loss"]).all()
+    once = lab.search(values(), by="episodes", episodes=1, restarts=1, rate=0.01, **given)
+    assert "no episode had a lower mean loss than the first" in repr(once)

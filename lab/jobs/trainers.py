@@ -21,7 +21,7 @@ from lab.spec import EpisodeSpec, FineTuning, ModuleSearch, RunSpec, SearchSpec,
 from lab.store import Store
 from lab.training import episodes, two_loss
 from lab.training.descent_fleet import fleet_of
-from lab.training.finetuning import TASKS, Tuner
+from lab.training.finetuning import TASKS, Tuner, check_tuning
 from lab.training.fleet import Fleet, note_of, restored, train
 from lab.training.inner_task import learns
 from lab.training.modules.fleet import ModulesSearched
@@ -175,6 +175,7 @@ def check_finetuning(spec: FineTuning) -> None:
         said = f"the run is of {spec.pretrained.task_name} with a {type(spec.model).__name__}"
         raise ArgumentError(f"{said}; give one of a GPT-Neo or RoBERTa, whose keys `lab store list` prints")
     kinds.check_run(spec.pretrained)
+    check_tuning(spec.tuning)
     for part in ("train", "val"):
         labelled(spec.task, part)
 

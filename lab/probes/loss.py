@@ -128,12 +128,13 @@ class Loss:
         return torch.stack([self.loss(*pair) for pair in zip(outputs, targets, strict=True)])
 
     def _count(self, targets: Tensor) -> float:
-        """By how much the mean over these targets counts: their number, or with weights of classes the sum of these."""
+        """By how much the mean over these targets counts: their number, or the sum of weights where a loss divides by
+        it."""
         if self._values:
             return float(len(targets))
         counts = targets.long().ne(getattr(self.loss, "ignore_index", IGNORED))
-        weights = getattr(self.loss, "weight", None) if is_of_torch(self.loss) else None
-        if not isinstance(weights, Tensor) or targets.is_floating_point():
+        weights = self.loss.weight if isinstance(self.loss, (nn.CrossEntropyLoss, nn.NLLLoss)) else None
+        if weights is None or targets.is_floating_point():
             return float(counts.sum())
         return float(weights[targets[counts].long().cpu()].sum())
 

@@ -245,6 +245,19 @@ class Episodes:
         self.episode = int(tensors["episode"])
 
 
+def running_mean(losses: np.ndarray) -> np.ndarray:
+    """The running mean of a restart's outer losses (E,), by which its knots are chosen: those before the episode at
+    which it is lowest.
+
+    >>> running_mean(np.array([1.0, 2.0])).round(3).tolist()
+    [1.0, 1.1]
+    """
+    means = losses[:1].tolist()
+    for loss in losses[1:]:
+        means.append(MEMORY * means[-1] + (1 - MEMORY) * loss)
+    return np.array(means)
+
+
 def steps(spec: EpisodeSpec) -> int:
     """Training steps of a whole search, for a progress bar: those of its episodes and of the runs that decide."""
     return _steps(spec, spec.episodes) + selection_steps(spec)

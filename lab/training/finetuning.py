@@ -19,7 +19,7 @@ from torch import Tensor, nn
 
 from lab.data.sentence_sets import TASKS
 from lab.data.sentences import Labelled
-from lab.errors import ArgumentError, check_choice
+from lab.errors import ArgumentError, LabError, check_choice, check_number, check_whole, described
 from lab.models.small_language import GPTNeo, Roberta, Stacked
 from lab.probes.language import Reader
 from lab.seeds import stream
@@ -77,6 +77,18 @@ def one_run(model: Stacked, run: int = 0) -> GPTNeo | Roberta:
     return alone
 
 
+def check_tuning(tuning: Tuning) -> Tuning:
+    """The tuning, if its numbers can be trained with. Raises ArgumentError."""
+    for name, least in (("batch", 1), ("epochs", 1), ("length", 1)):
+        check_whole(name, getattr(tuning, name), least)
+    for name, most in (("rate", math.inf), ("decay", math.inf), ("warmup", 1.0), ("floor", 1.0)):
+        check_number(name, getattr(tuning, name), 0.0, most)
+    if tuning.patience is not None:
+        check_whole("patience", tuning.patience, 1)
+    check_choice("schedule", tuning.schedule, ("line", "cosine"))
+    return tuning
+
+
 def padded(rows: Sequence[list[int]], device: torch.device) -> tuple[Tensor, Tensor]:
     """Rows of tokens as one tensor (B, T) with zeros behind them, and their lengths (B,)."""
     tokens = nn.utils.rnn.pad_sequence([torch.tensor(row) for row in rows], batch_first=True)
@@ -107,7 +119,7 @@ class Tuner:
             raise ArgumentError(
                 "there are no examples; give one or more to train on, and one or more to choose an epoch by"
             )
-        self.task, self.seed, self.tuning = task, seed, tuning
+        self.task, self.seed, self.tuning = task, seed, check_tuning(tuning)
         self._generator = torch.Generator().manual_seed(stream(seed, "fine-tuning"))
         self.classifier = Classifier(one_run(model, run), self._generator)
         self._device = next(model.parameters()).device
@@ -147,6 +159,9 @@ class Tuner:
         self._optimizer.param_groups[0]["lr"] = self.tuning.rate * _fraction(self.step, self.batches, self.tuning)
         logits = self.classifier(*padded([self._rows[i] for i in chosen], self._device))
         loss = F.cross_entropy(logits, self._labels[chosen].to(self._device))
+        if not loss.isfinite():
+            said = f"seed {self.seed} diverged at step {self.step + 1} of its tuning on {self.task}"
+            raise LabError(f"{said} (a loss of {loss.item():g}); tune at a lower rate than {self.tuning.rate:g}")
         self._optimizer.zero_grad()
         loss.backward()
         self._optimizer.step()
@@ -242,8 +257,9 @@ def _tokens(example: Labelled, reader: Reader, most: int) -> list[int]:
 
 def answers(made: Classifier, reader: Reader, examples: Sequence[Labelled], tuning: Tuning) -> np.ndarray:
     """The class that a tuned model gives each example, (N,), 0 or 1."""
-    if not examples:
-        raise ArgumentError("there are no examples; give one or more")
+    if not len(examples) or not all(isinstance(one, Labelled) for one in examples):
+        given = f"examples hold {described(examples[0])}" if len(examples) else "there are no examples"
+        raise ArgumentError(f"{given}; give lab.data.sentences.Labelled, as Labelled(0, 'A sentence.', '')")
     most, device = min(tuning.length, reader.length), next(made.parameters()).device
     return _answers(made, [_tokens(one, reader, most) for one in examples], tuning.batch, device)
 

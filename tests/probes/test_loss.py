@@ -135,6 +135,7 @@ PARTLY = torch.where(torch.arange(30) < 7, -100, CLASSES)
 OF_TORCH = {
     "cross_entropy": (F.cross_entropy, CLASSES, 3),
     "weights of classes": (nn.CrossEntropyLoss(weight=WEIGHTS), PARTLY, 3),
+    "weights of margins": (nn.MultiMarginLoss(weight=WEIGHTS), CLASSES, 3),  # over examples, whatever they weigh
     "smoothing": (nn.CrossEntropyLoss(label_smoothing=0.1), CLASSES, 3),
     "mse, a vector": (F.mse_loss, torch.randn(30, generator=seeded(3)), 1),
     "l1": (nn.L1Loss(), torch.randn(30, 2, generator=seeded(3)), 2),

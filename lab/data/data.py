@@ -39,7 +39,8 @@ class Data:
     metrics  what is followed, the first of which counts: names ("accuracy", "r2" and the losses), or functions by name
              (outputs, targets) → a number, of which more is better, unless they are torch's losses or scikit-learn's
              errors. Scikit-learn's metrics get the targets first, as they want them. R² of targets (N, K) is the mean
-             over the K columns, as scikit-learn's r2_score; of targets with more axes of all values together
+             over the K columns, as scikit-learn's r2_score; of targets with more axes of all values together. A name
+             is there once, and is none of "loss", "function", "search", "seed", "rate", "step", "diverged"
     notes    what was done to the data, a line each
     columns  of a table that was read, the names of its inputs
     is_causal  whether targets are the inputs' next tokens, which a model must not see

@@ -18,6 +18,7 @@ METRICS = ("accuracy", "r2", "cross_entropy", "mse", "mae")
 OF_CLASSES = ("cross_entropy", "accuracy")
 LESS = LOSSES  # less of these is better
 ERRORS = re.compile(r"error|loss|\b(n?r?mse|mae|mape|wer|cer|nll|bpc|perplexity|ppl)\b", re.IGNORECASE)
+COLUMNS = ("function", "search", "seed", "rate", "step", "loss", "diverged")  # of a comparison's table, beside metrics
 IGNORED = -100  # a class that counts nowhere, as in torch: padding, what has no label
 NAMES = {"r2": "R²", "mse": "mean squared error", "mae": "mean absolute error", "cross_entropy": "cross-entropy (nats)"}
 
@@ -34,7 +35,14 @@ def chosen(
     if not isinstance(metrics, Mapping):
         if not isinstance(metrics, Sequence) or not metrics:
             raise ArgumentError(f"metrics={shown(metrics)}: give names ({', '.join(METRICS)}), or functions by name")
-        metrics = {(m if isinstance(m, str) else named(m)): m for m in metrics}
+        names = [named(metric) for metric in metrics]
+        if twice := [name for name in names if names.count(name) > 1]:
+            cure = 'give functions by name, as metrics={"near": f, "far": g}'
+            raise ArgumentError(f"metrics has two of the name {shown(twice[0])}; {cure}")
+        metrics = dict(zip(names, metrics, strict=True))
+    for name in metrics:
+        if not isinstance(name, str) or name in COLUMNS:
+            raise ArgumentError(f"a metric has the name {shown(name)}; give words, and none of {', '.join(COLUMNS)}")
     for what, known, given in [("loss", LOSSES, loss), *(("metric", METRICS, metric) for metric in metrics.values())]:
         fitting = ", ".join(name for name in known if (name in OF_CLASSES) == classes)
         if isinstance(given, type):

@@ -166,6 +166,14 @@ WRONG = {
     "metric is the class CrossEntropyLoss; give a name (accuracy, cross_entropy), or a function": (
         lambda: Data.from_arrays(X, Y, metrics=[torch.nn.CrossEntropyLoss])
     ),
+    "metrics has two of the name '<lambda>'; give functions by name": (
+        lambda: Data.from_arrays(X, Y, metrics=eval("[lambda o, t: 1.0, lambda o, t: 2.0]"))
+    ),
+    "metrics has two of the name 'HuberLoss()'": (
+        lambda: Data.from_arrays(X, X[:, 0], metrics=[torch.nn.HuberLoss(delta=delta) for delta in (1.0, 5.0)])
+    ),
+    "a metric has the name 'loss'; give words, and none of": lambda: Data.from_arrays(X, Y, metrics={"loss": min}),
+    "a metric has the name 1; give words": lambda: Data.from_arrays(X, Y, metrics={1: "accuracy"}),
     "unknown loss 'hinge'": lambda: Data.from_arrays(X, Y, loss="hinge"),
     "has no split 'dev'": lambda: Data.from_arrays(X, Y).split("dev"),
 }

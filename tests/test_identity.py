@@ -1,11 +1,14 @@
 """What has one name and is another thing is told apart: functions, modules, losses, and models of several seeds."""
 
 import os
+import re
 import subprocess
 import sys
+from collections import OrderedDict, defaultdict, deque
 from fractions import Fraction
-from functools import partial
+from functools import lru_cache, partial
 from operator import methodcaller
+from types import ModuleType
 
 import numpy as np
 import pandas as pd
@@ -56,6 +59,84 @@ def hooked(a):
     module = nn.Identity()
     module.register_forward_hook(lambda module, inputs, output: a * output)
     return module
+
+
+def hooked_back(register, *arguments, **given):
+    module = nn.PReLU()
+    getattr(module, register)(*arguments, **given)
+    return module
+
+
+def with_attribute(a, thing, name="a"):
+    setattr(thing, name, a)
+    return thing
+
+
+class Hidden:
+    __slots__ = ("__a", "b")
+
+    def __init__(self, a):
+        self.__a, self.b = a, 1.0
+
+    def __call__(self, x):
+        return self.__a * x
+
+
+def with_setter(a):
+    class Set(nn.Module):
+        @property
+        def scale(self):
+            return self.held
+
+        @scale.setter
+        def scale(self, value):
+            self.held = a * value
+
+        def forward(self, x):
+            self.scale = 2.0
+            return self.scale * x
+
+    return Set()
+
+
+def described_by(a):
+    class Descriptor:
+        def __get__(self, one, kind=None):
+            return a
+
+        def __set__(self, one, value):
+            raise AttributeError
+
+    class Scale(nn.Module):
+        scale = Descriptor()
+
+    return Scale()
+
+
+def called_by(function):
+    return type("Named", (), {"__call__": staticmethod(function), "__module__": __name__})()
+
+
+def in_class(scale):
+    code = "def f(x):\n  class Scale:\n    a = SCALE\n  return Scale.a * x"
+    exec(code, made := {"SCALE": scale, "__name__": __name__})
+    return made["f"]
+
+
+def of_module(a):
+    outer, inner = ModuleType("outer"), ModuleType("inner")
+    inner.a, inner.outer, outer.inner = a, outer, inner
+    return lambda x: outer.inner.a * x
+
+
+def parametrized(power):
+    """A module of a class that torch makes of the user's."""
+    module = class_of(power)
+    module.weight = nn.Parameter(torch.ones(2, 2))
+    return nn.utils.parametrizations.weight_norm(module)
+
+
+Values, Number, Ones = (type("Own", (base,), {"__module__": __name__}) for base in (list, float, torch.Tensor))
 
 
 def class_with(coefficient):
@@ -128,6 +209,42 @@ OTHERS = {
     "sparse": (times(torch.eye(2).to_sparse()), times(2 * torch.eye(2).to_sparse())),
     "callers": (methodcaller("clamp", 0), methodcaller("clamp", 1)),
     "splines": (CubicSpline([0, 1, 2], [0, 1, 0]), CubicSpline([0, 1, 2], [0, 2, 0])),
+    "frozen": (nn.PReLU(), nn.PReLU().requires_grad_(False)),
+    "frozen splines": tuple(lab.Spline([0.0, 0.0, 1.0], -1, 1, learnable=one, scaled=True) for one in (True, False)),
+    "attributes of functions": (with_attribute(1.0, times(1.0)), with_attribute(5.0, times(1.0))),
+    "attributes of lists": tuple(times(with_attribute(a, Values())) for a in (1.0, 2.0)),
+    "attributes of mappings": tuple(times(with_attribute(a, OrderedDict())) for a in (1.0, 2.0)),
+    "attributes of numbers": tuple(times(with_attribute(a, Number())) for a in (1.0, 2.0)),
+    "attributes of tensors": tuple(times(with_attribute(a, torch.ones(1))) for a in (1.0, 2.0)),
+    "attributes of partials": tuple(with_attribute(a, partial(torch.clamp, min=0)) for a in (1.0, 2.0)),
+    "classes of tensors": (times(torch.ones(2)), times(torch.ones(2).as_subclass(Ones))),
+    "defaults of mappings": (times(defaultdict(times(1.0))), times(defaultdict(times(2.0)))),
+    "keyword defaults": (partial(eval("lambda x, *, a=1: a * x")), partial(eval("lambda x, *, a=2: a * x"))),
+    "numbers of arguments": (lambda x: x[0], lambda *x: x[0]),
+    "caches": (lru_cache(times(1.0)), lru_cache(times(2.0))),
+    "setters": (with_setter(1.0), with_setter(2.0)),
+    "descriptors": (described_by(1.0), described_by(2.0)),
+    "slots of two underscores": (Hidden(1.0), Hidden(2.0)),
+    "what a class calls": (called_by(torch.sin), called_by(torch.cos)),
+    "globals in a class": (in_class(1.0), in_class(2.0)),
+    "modules in modules": (of_module(1.0), of_module(2.0)),
+    "parametrized": (parametrized(2), parametrized(3)),
+    "backward hooks": tuple(
+        hooked_back("register_full_backward_hook", lambda module, given, outputs, a=a: (a * given[0],)) for a in (1, 2)
+    ),
+    "backward pre-hooks": tuple(
+        hooked_back("register_full_backward_pre_hook", lambda module, outputs, a=a: (a * outputs[0],)) for a in (1, 2)
+    ),
+    "kinds of backward hooks": tuple(hooked_back(f"register_{kind}backward_hook", print) for kind in ("", "full_")),
+    "hooks with keywords": tuple(
+        hooked_back("register_forward_hook", lambda *given: len(given) * given[-1], with_kwargs=one) for one in (0, 1)
+    ),
+    "attributes named as hooks": tuple(with_attribute(a, nn.ReLU(), "n_hooks") for a in (1, 2)),
+    "made by torch": (torch.vmap(torch.cumsum, (0, None)), torch.vmap(torch.cumsum, (1, None))),
+    "dispatched by torch": (F.max_pool1d, F.max_pool2d),
+    "long queues": (times(deque([0] * 2000 + [1])), times(deque([0] * 2000 + [2]))),
+    "labels of rows": tuple(times(pd.Series([1.0, 2.0], index=index)) for index in ([0, 1], [1, 0])),
+    "patterns": (times(re.compile("a")), times(re.compile("b"))),
 }
 
 
@@ -144,12 +261,8 @@ def test_what_is_made_again_is_the_same(monkeypatch):
     circle: list = []
     circle.append(circle)
     assert digest_of(circle) == digest_of(circle)
-    module = Wave(1.0)
-    before = digest_of(module)
-    module.register_full_backward_hook(lambda *_: None)
-    assert digest_of(module) == before
-    compiled = torch.compile(module)
-    assert digest_of(compiled) == digest_of(torch.compile(Wave(1.0)))
+    assert digest_of(torch.compile(Wave(1.0))) == digest_of(torch.compile(Wave(1.0)))
+    assert digest_of(nn.LazyLinear(2)) == digest_of(nn.LazyLinear(2))  # which keeps handles of hooks, with numbers
     before = digest_of(scaled)
     monkeypatch.setattr("tests.test_identity.SCALE", 3.0)
     assert digest_of(scaled) != before
@@ -183,6 +296,41 @@ def test_functions_of_one_name_are_trained_each_as_itself():
         x, y = data.split("test")
         assert F.cross_entropy(together.model(name)(x), y).item() == pytest.approx(rows["loss"].iloc[0], rel=1e-4)
     assert together.table.groupby("function")["loss"].mean().nunique() == 4
+
+
+def test_a_function_that_is_frozen_is_trained_as_such():
+    learns, frozen = nn.PReLU(), nn.PReLU().requires_grad_(False)
+    given = (own.signs(), own.mlp, nn.GELU)
+    both = lab.compare(*given, {"learns": learns, "frozen": frozen}, **SHORT, name="frozen or not")
+    for name, function in {"frozen": frozen, "learns": learns}.items():
+        weight = both.model(name)[1].weight
+        assert (weight.item() == 0.25) == (name == "frozen") and weight.requires_grad == (name == "learns")
+        alone = lab.compare(*given, {name: function}, **SHORT, name=f"{name} alone")
+        rows = both.table[both.table["function"] == name]
+        np.testing.assert_allclose(rows["loss"], alone.table["loss"], rtol=1e-5)
+
+
+@pytest.mark.parametrize("register", ["register_hook", "register_post_accumulate_grad_hook"])
+def test_hooks_of_weights_are_refused(register):
+    """They were left out without a word: weights of all models are trained as one tensor."""
+
+    def hooked(module):
+        getattr(next(module.parameters()), register)(lambda _: None)
+        return module
+
+    for given, said in (
+        ((own.mlp, nn.GELU, {"a": hooked(nn.PReLU())}), r"functions\['a'\] has a hook on its weight 'weight'"),
+        ((lambda seed: hooked(own.mlp(seed)), nn.GELU, {"a": None}), r"model\(0\) has a hook on its weight '0.weight'"),
+    ):
+        with pytest.raises(lab.ArgumentError, match=f"{said}, which training would leave out"):
+            lab.compare(own.signs(), *given, **SHORT)
+
+
+def test_what_was_traced_is_refused():
+    with pytest.warns(DeprecationWarning, match="jit.trace"):
+        traced = torch.jit.trace(Wave(1.0), torch.ones(2))
+    with pytest.raises(lab.ArgumentError, match="cannot be told from others; give the module that was traced"):
+        digest_of(nn.Sequential(traced))
 
 
 def test_settings_of_a_loss_and_a_metric_are_part_of_the_data():

@@ -123,6 +123,14 @@ def _check_new(net: nn.Module, seed: int) -> None:
     _made.update({id(weight): weight for weight in net.parameters()})
 
 
+def _check_hooks(module: nn.Module, name: str) -> None:
+    """ArgumentError where weights have hooks: what is trained are the weights of all models in one tensor."""
+    for path, weight in module.named_parameters():
+        if weight._backward_hooks or getattr(weight, "_post_accumulate_grad_hooks", None):
+            cure = "change gradients in forward, or with register_full_backward_hook of the module"
+            raise ArgumentError(f"{name} has a hook on its weight {path!r}, which training would leave out; {cure}")
+
+
 @dataclass(frozen=True, eq=False)
 class Maker:
     """make: a seed → a module. old: the activations that are replaced. example: inputs of two examples.
@@ -152,6 +160,7 @@ class Maker:
                 raise ArgumentError(f"model({seed}) gives {shown(net)}; let it return a torch.nn.Module")
             net = unwrapped(net)
             _check_new(net, seed)
+            _check_hooks(net, f"model({seed})")
             if _is_lazy(net):
                 call(net, self.example)
         return net if net.training else net.train()  # as a whole where it comes in evaluation mode (`from_pretrained`)
@@ -167,6 +176,7 @@ class Maker:
     @torch_defaults()
     def check(self, phi: nn.Module, name: str) -> None:
         """ArgumentError where a model fails with this function, or answers in another shape. name: of the function."""
+        _check_hooks(phi, name)
         net, hint = self.new(0), "give a function of a tensor that returns one of the same shape"
         with torch.random.fork_rng(devices=range(torch.cuda.device_count())), torch.no_grad():
             shape = call(net.eval(), self.example).shape

@@ -166,8 +166,8 @@ def _frequency(f: Model | None, table: TableSplit) -> dict[str, float]:
     """fourier, fourier_low, fourier_high, as `variation` has those of total variation."""
     if f is None:
         return dict.fromkeys(("fourier", "fourier_low", "fourier_high"), float("nan"))
-    found = fourier_complexity(f, table.inputs, table.targets, PATHS, SAMPLES, SEED)
-    return {"fourier": found.value, "fourier_low": found.low, "fourier_high": found.high}
+    fourier = fourier_complexity(f, table.inputs, table.targets, PATHS, SAMPLES, SEED)
+    return {"fourier": fourier.value, "fourier_low": fourier.low, "fourier_high": fourier.high}
 
 
 def measure_paths(runs: Labelled) -> pd.DataFrame:

@@ -5,7 +5,7 @@ from torch import Tensor, nn
 from torch.fx import Proxy
 
 from lab.errors import ArgumentError, check_whole, shown
-from lab.nonlinearity.spline import Spline, check_single
+from lab.nonlinearity.spline import PER_CHANNEL, Spline, check_single
 from lab.nonlinearity.table import check_floating
 
 MOST_AXES = 8  # that an input can have
@@ -22,6 +22,7 @@ class ChannelSpline(Spline):
     [[0.5, 1.5]]
     """
 
+    kind = PER_CHANNEL
     dim: int
 
     def __init__(self, values: Tensor, low: float = -20.0, high: float = 20.0, learnable: bool = False, dim: int = 1):

@@ -38,7 +38,8 @@ def read(path: str | Path) -> dict:
 
 
 def checksum(document: dict) -> str:
-    """SHA-256 of the canonical JSON, in hexadecimal."""
+    """SHA-256 of the canonical JSON, in hexadecimal; keys that are numbers count as the text that they are in JSON."""
+    document = json.loads(json.dumps(document))
     return hashlib.sha256(json.dumps(document, sort_keys=True, separators=(",", ":")).encode()).hexdigest()
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import copy
 from collections.abc import Callable
 from dataclasses import dataclass
+from importlib import import_module
 from numbers import Real
 from pathlib import Path
 from typing import Any, Self
@@ -25,17 +26,17 @@ from lab.nonlinearity import document
 from lab.nonlinearity.functions import check_elementwise
 from lab.nonlinearity.op import is_seen_through, spline, traced
 from lab.nonlinearity.shapes import Polynomial, chebyshev_series, few_kinks, least_squares, support, symmetrize
-from lab.nonlinearity.table import check_floating
+from lab.nonlinearity.table import Configured, as_floats, check_floating
 from lab.picture import Drawn
 
-KIND = "linear spline"  # as files of splines say it
+PER_CHANNEL = "linear spline per channel"  # the kind of a `ChannelSpline`
 DTYPES = {str(t).removeprefix("torch."): t for t in (torch.float32, torch.float64, torch.bfloat16, torch.float16)}
 LARGEST = 3e38  # position, or slope: what float32 has
 FEWEST_POINTS = 33  # at which a function is tried
 MOST = 2**24  # knots: float32 tells no more of them apart
 
 
-class Spline(nn.Module, Drawn):
+class Spline(Configured, Drawn):
     """A piecewise linear function φ: ℝ→ℝ with evenly spaced knots, constant outside (transformers paper, App. B).
 
     values: (knots,) for one function; or (runs, knots), one function for each run: then the leading axis of its inputs
@@ -45,7 +46,7 @@ class Spline(nn.Module, Drawn):
 
     Functions on the same knots can be added, subtracted and multiplied by numbers; results are frozen.
 
-    Raises ArgumentError for fewer than two knots, values that are no numbers, and low ≥ high.
+    Raises ArgumentError for fewer than two knots, values that are no numbers, low ≥ high, and high - low above 3e38.
 
     >>> hat = Spline(torch.tensor([0.0, 1.0, 0.0]), low=-1.0, high=1.0)
     >>> hat(torch.tensor([-5.0, -0.5, 0.0, 0.25])).tolist()
@@ -54,6 +55,7 @@ class Spline(nn.Module, Drawn):
     [0.0, 1.5, 0.0]
     """
 
+    kind = "linear spline"  # as its files have it
     dim: int | None = None  # axis of inputs that has the channels: see `ChannelSpline`
     __array_ufunc__ = None  # numpy.float64(2) * phi: numpy leaves it to us
 
@@ -64,13 +66,14 @@ class Spline(nn.Module, Drawn):
         self, values: Tensor, low: float = -20.0, high: float = 20.0, learnable: bool = False, *, scaled: bool = False
     ):
         super().__init__()
-        values = _floats(values)
+        values = as_floats(values)
         if values.dim() not in (1, 2) or values.shape[-1] < 2:
             shape = tuple(values.shape)
             raise ArgumentError(f"values has shape {shape}; it must be (knots,) or (runs, knots) with ≥ 2 knots")
         self.low, self.high = check_number("low", low, -LARGEST, LARGEST), check_number("high", high, -LARGEST, LARGEST)
-        if not self.low < self.high:
-            raise ArgumentError(f"low={self.low:g}, high={self.high:g}: low must be below high")
+        if not 0 < self.high - self.low <= LARGEST:
+            said = f"low={self.low:g}, high={self.high:g}: low must be below high"
+            raise ArgumentError(f"{said}, by {LARGEST:g} at most" if self.low < self.high else said)
         if np.float32(self.low) >= np.float32(self.high) or values.shape[-1] / (self.high - self.low) > LARGEST:
             raise ArgumentError(f"low={self.low:g}, high={self.high:g}: float32 tells no knots apart that are so close")
         self.values = nn.Parameter(values.detach().clone(), requires_grad=check_flag("learnable", learnable))
@@ -107,13 +110,18 @@ class Spline(nn.Module, Drawn):
         if not callable(f):
             raise ArgumentError(f"f={shown(f)}: give a function of a tensor, such as torch.sin")
         with torch.no_grad():
-            values = _floats(f(phi.positions), "f gives")
+            values = as_floats(f(phi.positions), "f gives")
             if values.shape != phi.values.shape or not values.isfinite().all():
                 said = f"shape {tuple(values.shape)} for {knots} knots, {int(values.isfinite().sum())} values finite"
                 raise ArgumentError(f"f gives {said}; it must give one finite value a knot on [{low:g}, {high:g}]")
             phi.values.copy_(values)
             check_elementwise(f, torch.linspace(phi.low, phi.high, max(knots, FEWEST_POINTS), dtype=phi.values.dtype))
         return phi
+
+    @property
+    def configuration(self) -> dict[str, Any]:
+        """What the values do not tell: range, and axis of channels."""
+        return {"low": self.low, "high": self.high} | ({} if self.dim is None else {"dim": self.dim})
 
     @property
     def positions(self) -> Tensor:
@@ -152,8 +160,7 @@ class Spline(nn.Module, Drawn):
         if provenance is not None:
             document.check("provenance", provenance)
         dtype = str(self.values.dtype).removeprefix("torch.")
-        content = {"kind": KIND, "low": self.low, "high": self.high, "dtype": dtype}
-        content["values"] = self.values.tolist()
+        content = {"kind": self.kind, **self.configuration, "dtype": dtype, "values": self.values.tolist()}
         try:
             document.write(path, content | ({"provenance": provenance} if provenance else {}))
         except OSError as error:
@@ -161,14 +168,19 @@ class Spline(nn.Module, Drawn):
 
     @classmethod
     def load(cls, path: str | Path, learnable: bool = False) -> Spline:
-        """The function written by `save`. Raises LabError for a file that is damaged, or of a newer schema."""
+        """The function written by `save`; of one a channel, a `ChannelSpline`. Raises LabError for a file that is
+        damaged, or of a newer schema."""
         path = check_path("path", path)
         try:
             content = document.read(path)
-            if content.get("kind", KIND) != KIND:
-                raise ValueError(f"its kind is {shown(content['kind'])}")
+            kind = content.get("kind", Spline.kind)
+            if kind not in (Spline.kind, PER_CHANNEL):
+                raise ValueError(f"its kind is {shown(kind)}")
             values = torch.tensor(content["values"], dtype=DTYPES[content.get("dtype", "float32")])
-            return cls(values, content["low"], content["high"], learnable)
+            given = values, content["low"], content["high"], learnable
+            if kind == PER_CHANNEL:
+                return import_module("lab.nonlinearity.channels").ChannelSpline(*given, dim=content["dim"])
+            return cls(*given)
         except (OSError, LookupError, TypeError, ValueError, AttributeError, RuntimeError) as error:  # torch's own, too
             said = getattr(error, "strerror", None) or shortened(str(error))
             raise LabError(f"{path} is not a saved spline ({said}); give a file written by Spline.save") from error
@@ -435,14 +447,3 @@ def check_finite(phi: Spline, name: str = "this spline") -> Spline:
     if not phi.values.isfinite().all():
         raise ArgumentError(f"{name} has values that are not finite; give one whose values are")
     return phi
-
-
-def _floats(values: object, name: str = "values") -> Tensor:
-    """Values as a tensor of floating-point numbers."""
-    try:
-        numbers = torch.as_tensor(values)
-    except (TypeError, ValueError, RuntimeError, OverflowError) as error:
-        raise ArgumentError(f"{name} {shown(values)}; give numbers, one a knot") from error
-    if numbers.is_complex() or numbers.layout != torch.strided:
-        raise ArgumentError(f"{name} numbers of type {numbers.dtype}, {numbers.layout}; give real ones, not sparse")
-    return numbers if numbers.is_floating_point() else numbers.to(torch.get_default_dtype())

@@ -7,7 +7,7 @@ know of it. `lab.nonlinearity.functions` reads the table, and `docs/functions.md
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from math import inf
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import torch
 from torch import Tensor, nn
@@ -74,10 +74,44 @@ def check_floating(x: object) -> None:
         raise ArgumentError(f"input of type {x.dtype}: give floating-point numbers, for example x.float()")
 
 
+def as_floats(values: object, name: str = "values") -> Tensor:
+    """Values as a tensor of floating-point numbers. name: what they are called in a message."""
+    try:
+        numbers = torch.as_tensor(values)
+    except (TypeError, ValueError, RuntimeError, OverflowError) as error:
+        raise ArgumentError(f"{name} {shown(values)}; give numbers, one a knot") from error
+    if numbers.is_complex() or numbers.layout != torch.strided:
+        raise ArgumentError(f"{name} numbers of type {numbers.dtype}, {numbers.layout}; give real ones, not sparse")
+    return numbers if numbers.is_floating_point() else numbers.to(torch.get_default_dtype())
+
+
 def in_float32(x: Tensor) -> Tensor:
     """x in float32, or wider if it is. Raises ArgumentError as `check_floating` does."""
     check_floating(x)
     return x.to(torch.promote_types(x.dtype, torch.float32))
+
+
+class Configured(nn.Module):
+    """A module whose parameters do not tell all of it: the metadata of its `state_dict` have the `configuration`, too,
+    and a module of another one does not load it. A state without metadata, as of safetensors, is not checked."""
+
+    @property
+    def configuration(self) -> dict[str, Any]:
+        """Numbers and words by name."""
+        raise NotImplementedError
+
+    def _save_to_state_dict(self, destination: Any, prefix: str, keep_vars: bool) -> None:
+        super()._save_to_state_dict(destination, prefix, keep_vars)
+        if hasattr(destination, "_metadata"):
+            destination._metadata[prefix[:-1]]["configuration"] = self.configuration
+
+    def _load_from_state_dict(
+        self, state_dict: Any, prefix: str, local_metadata: Any, strict: Any, missing: Any, unexpected: Any, errors: Any
+    ) -> None:
+        saved, mine = local_metadata.get("configuration", self.configuration), self.configuration
+        if saved != mine:
+            errors.append(f"{prefix[:-1] or 'it'} was saved with {saved}, and has {mine}; build it as it was")
+        super()._load_from_state_dict(state_dict, prefix, local_metadata, strict, missing, unexpected, errors)
 
 
 class Learnable(nn.Module):

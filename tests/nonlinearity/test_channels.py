@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from torch import nn
 
 import lab
+from lab.nonlinearity import document
 from lab.nonlinearity.channels import ChannelSpline, LazyChannelSpline
 from lab.nonlinearity.shapes import few_kinks
 from tests.training import own
@@ -94,6 +95,22 @@ def test_before_the_first_call_it_is_said_what_is_to_be_done(scaled, tmp_path):
     lab.save_swapped(model, tmp_path / "saved")
     again = lab.load_swapped(nn.Sequential(nn.Linear(2, 3), nn.GELU()), tmp_path / "saved")
     assert torch.equal(again(x), model(x))
+
+
+@pytest.mark.parametrize("kind", [lab.Spline, ChannelSpline])
+@pytest.mark.parametrize("dim", [1, -1, 2])
+def test_a_function_a_channel_comes_back_from_its_file_on_its_axis(tmp_path, kind, dim):
+    phi, x = ChannelSpline(VALUES, -1.0, 2.0, dim=dim), torch.randn(3, 3, 3)
+    phi.save(tmp_path / "phi.json")
+    back = kind.load(tmp_path / "phi.json", learnable=True)
+    assert type(back) is ChannelSpline and back.values.requires_grad and torch.equal(back(x), phi(x))
+
+
+def test_a_file_without_an_axis_is_read_as_before(tmp_path):
+    """Files of earlier versions."""
+    document.write(tmp_path / "old.json", {"kind": "linear spline", "low": 0.0, "high": 1.0, "values": VALUES.tolist()})
+    assert type(lab.Spline.load(tmp_path / "old.json")) is lab.Spline
+    assert ChannelSpline.load(tmp_path / "old.json").dim == 1
 
 
 def test_what_does_not_fit_is_said():

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from torch.autograd import gradcheck, gradgradcheck
 
 from lab.errors import ArgumentError, LabError
+from lab.nonlinearity import document
 from lab.nonlinearity.formula import interpolate
 from lab.nonlinearity.spline import Spline
 from lab.nonlinearity.swap import swap
@@ -220,10 +221,17 @@ def test_a_missing_file_is_named(tmp_path):
         Spline.load(tmp_path / "nowhere.json")
 
 
+@pytest.mark.parametrize("facts", [{"loss by step": {2: 0.9, 10: 0.5}}, {"a": 1, 0: 2, 1.5: 3, None: 4, True: 5}])
+def test_facts_by_numbers_are_facts_by_their_text(tmp_path, facts):
+    Spline(torch.tensor(HAT), -2.0, 2.0).save(tmp_path / "phi.json", provenance=facts)
+    assert Spline.load(tmp_path / "phi.json").values.tolist() == HAT
+    assert document.read(tmp_path / "phi.json")["provenance"] == json.loads(json.dumps(facts))
+
+
 def test_a_file_is_readable_without_the_lab(tmp_path):
     Spline(torch.tensor(HAT), -2.0, 2.0).save(tmp_path / "phi.json")
-    document = json.loads((tmp_path / "phi.json").read_text())
-    assert (document["low"], document["high"], document["values"]) == (-2.0, 2.0, HAT)
+    content = json.loads((tmp_path / "phi.json").read_text())
+    assert (content["low"], content["high"], content["values"]) == (-2.0, 2.0, HAT)
 
 
 @pytest.mark.parametrize("shape", [(), (1,), (0,), (2, 1), (2, 2, 2)], ids=str)
@@ -233,7 +241,16 @@ def test_wrong_knots_are_refused_with_their_shape(shape):
     assert str(shape) in str(caught.value) and "(knots,) or (runs, knots)" in str(caught.value)
 
 
-NO_RANGES = [(1.0, 1.0), (2.0, 1.0), (-INF, 1.0), (0.0, NAN), (0.0, 1e-320), (1e8, 1e8 + 1)]
+NO_RANGES = [
+    (1.0, 1.0),
+    (2.0, 1.0),
+    (-INF, 1.0),
+    (0.0, NAN),
+    (0.0, 1e-320),
+    (1e8, 1e8 + 1),
+    (-3e38, 3e38),
+    (-1e39, 0.0),
+]
 
 
 @pytest.mark.parametrize(("low", "high"), NO_RANGES)

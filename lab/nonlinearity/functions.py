@@ -41,6 +41,9 @@ class Called(nn.Module):
 
 GATES = {"swiglu": "silu", "geglu": "gelu", "reglu": "relu"}  # of transformers, and the function in them
 KAN = "kan"
+HOOKS = ("_forward_pre_hooks", "_forward_hooks", "_backward_pre_hooks", "_backward_hooks")
+MARK = "of_swap"  # attribute of the modules that `lab.swap` puts into a model
+UNSET = ("_parameters", "_buffers", "_is_full_backward_hook", "_compiled_call_impl", "training", MARK)  # no settings
 families.read()
 
 
@@ -68,7 +71,8 @@ def named(name: str, runs: int | None = None) -> nn.Module:
 
 
 def row_of(given: nn.Module | Callable) -> Row | None:
-    """The row of the table that a module is of, with default settings, whatever it has learned; or a function of torch.
+    """The row of the table that a module is of, with default settings, whatever it has learned and whatever hooks it
+    has; or a function of torch.
 
     >>> row_of(nn.GELU("tanh")), row_of(torch.relu).name, row_of(named("prelu", 2)).name
     (None, 'relu', 'prelu')
@@ -76,7 +80,7 @@ def row_of(given: nn.Module | Callable) -> Row | None:
     for name, row in TABLE.items():
         if isinstance(given, nn.Module):
             several = (given.functions, given.dim) if isinstance(given, Learnable) else ()
-            if type(given) is row.make and repr(given) == repr(row.make(*several)):
+            if type(given) is row.make and _is_set_as(given, row.make(*several)):
                 return row
         elif any(getattr(home, name, None) is given for home in (torch, nn.functional)) and not row.learns:
             return row
@@ -84,20 +88,26 @@ def row_of(given: nn.Module | Callable) -> Row | None:
 
 
 def name_of(given: nn.Module | Callable) -> str | None:
-    """The name of a module as it is made by its name, with its parameters at their start; or of a function of torch;
-    None for all others.
+    """The name of a module as it is made by its name, without hooks and with its parameters at their start; or of a
+    function of torch; None for all others.
 
     >>> name_of(nn.GELU()), name_of(nn.GELU("tanh")), name_of(torch.relu)
     ('gelu', None, 'relu')
     """
     row = row_of(given)
-    if row is None:
+    if row is None or any(getattr(given, hooks, None) for hooks in HOOKS):
         return None
     if not isinstance(given, nn.Module):
         return row.name
     state, fresh = given.state_dict(), row.make().state_dict()
     same = all(torch.equal(state[name].cpu(), start.to(state[name].dtype)) for name, start in fresh.items())
     return row.name if same and all(p.requires_grad for p in given.parameters()) else None
+
+
+def _is_set_as(given: nn.Module, fresh: nn.Module) -> bool:
+    """Whether attributes print alike: all but parameters, buffers, hooks, and what is not of the function."""
+    names = [name for name in vars(given) | vars(fresh) if "_hooks" not in name and name not in UNSET]
+    return all(repr(getattr(given, name, None)) == repr(getattr(fresh, name, None)) for name in names)
 
 
 def check_function(name: str, given: str, also: Sequence[str] = (), more: str = "") -> str:

@@ -13,15 +13,13 @@ from lab.errors import ArgumentError, LabWarning, check_flag, described, listed,
 from lab.nonlinearity import activations
 from lab.nonlinearity.activations import Place, activations_in_code
 from lab.nonlinearity.channels import ChannelSpline, LazyChannelSpline, channel_axis
-from lab.nonlinearity.functions import Called, check_unmixed, name_of
+from lab.nonlinearity.functions import HOOKS, MARK, Called, check_unmixed, name_of
 from lab.nonlinearity.part import Function, as_module
 from lab.nonlinearity.spline import ScaledSpline, Spline, check_finite, check_single
 
 Old = type[nn.Module] | Callable | str  # what is replaced; or a tuple of these
 PLACES = "a class such as torch.nn.GELU or a pattern such as '*.mlp.act'"
 Script = torch.jit.ScriptModule
-MARK = "of_swap"  # attribute of the modules that `swap` puts into a model
-HOOKS = ("_forward_pre_hooks", "_forward_hooks", "_backward_pre_hooks", "_backward_hooks")
 KEPT = ("_forward_pre_hooks_with_kwargs", "_forward_hooks_with_kwargs", "_forward_hooks_always_called")
 
 
@@ -56,9 +54,10 @@ def swap(
     Copies go to the device of the layers around them. Values of splines are at least float32 there, because bfloat16
     would round them; other modules take the dtype of these layers.
 
-    The function is in `model.state_dict()`: to load a saved model, build it, swap, `load_state_dict`. The
-    `from_pretrained` of transformers does not know it, and builds the activation that the configuration names instead:
-    use `lab.save_swapped(model, folder)` and `lab.load_swapped(GPT2LMHeadModel, folder)`.
+    What the function has learned is in `model.state_dict()`: to load a saved model, build it, swap in a function of the
+    same kind and range, `load_state_dict`, which refuses a spline of another range (safetensors keep none: there it is
+    not noticed). The `from_pretrained` of transformers does not know the function, and builds the activation that the
+    configuration names: use `lab.save_swapped(model, folder)` and `lab.load_swapped(GPT2LMHeadModel, folder)`.
 
     Hooks on what is replaced go along. What stays in the code of the model's own classes (`F.relu` in a `forward`, for
     nn.ReLU), and places that this code never reads, are named in a `lab.LabWarning`.
@@ -146,7 +145,7 @@ def places_of(model: nn.Module, old: Old | tuple[Old, ...]) -> list[Place]:
     places = [] if isinstance(model, Script) else _matching(model, kinds)
     if not places and (script := next((m for m in model.modules() if isinstance(m, Script)), None)) is not None:
         said = f"the model has a {type(script).__name__}, whose code is fixed"
-        raise ArgumentError(f"{said}; swap first, then torch.jit.script or trace")
+        raise ArgumentError(f"{said}; swap first, then torch.jit.trace (script cannot read functions of the lab)")
     if not places:
         raise ArgumentError(f"{_nothing_fits(model, kinds)}; {activations.what_there_is(model)}")
     return places

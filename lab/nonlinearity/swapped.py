@@ -14,10 +14,10 @@ from lab.errors import ArgumentError, LabError, check_path, described, shortened
 from lab.nonlinearity import document
 from lab.nonlinearity.activations import places_in
 from lab.nonlinearity.channels import ChannelSpline, LazyChannelSpline
-from lab.nonlinearity.functions import named, row_of
+from lab.nonlinearity.functions import MARK, named, row_of
 from lab.nonlinearity.shapes import Polynomial
 from lab.nonlinearity.spline import ScaledSpline, Spline
-from lab.nonlinearity.swap import MARK, settle
+from lab.nonlinearity.swap import settle
 from lab.nonlinearity.table import TABLE, Learnable
 
 FUNCTIONS, WEIGHTS = "functions.json", "swapped.safetensors"  # a name that `from_pretrained` does not take for its own
@@ -59,13 +59,14 @@ def save_swapped(model: nn.Module, folder: str | Path) -> Path:
 def _write(model: nn.Module, folder: Path) -> None:
     from safetensors.torch import save_model
 
-    functions: dict[int, dict] = {}  # by the identity of the module
+    functions: dict[int, dict[str, Any]] = {}  # by the identity of the module
     places: dict[str, int] = {}
     for name, module in model.named_modules(remove_duplicate=False):
         inside = any(name.startswith(f"{place}.") for place in places)  # a part of what is saved as one
         if not inside and (isinstance(module, (Spline, Polynomial)) or getattr(module, MARK, False)):
             if id(module) not in functions:
-                functions[id(module)] = _said(name, module)
+                frozen = [key for key, weight in module.named_parameters() if not weight.requires_grad]
+                functions[id(module)] = _said(name, module) | {"frozen": frozen}
             places[name] = list(functions).index(id(module))
     if not places:
         raise ArgumentError(f"there is nothing of the lab in this {type(model).__name__}; lab.swap puts something in")
@@ -94,7 +95,7 @@ def load_swapped(model: type[nn.Module] | Callable[[], nn.Module] | nn.Module, f
     try:
         content = document.read(folder / FUNCTIONS)
         most = (folder / WEIGHTS).stat().st_size  # of values: all of them are among the weights
-        functions = [_made(said, most) for said in content["functions"]]
+        functions = [_function(said, most) for said in content["functions"]]
         places = {str(name): functions[index] for name, index in content["places"].items()}
     except (OSError, ValueError, LookupError, TypeError, AttributeError, RuntimeError) as error:  # torch's own, too
         what = f"{FUNCTIONS}: {shortened(str(error), 100)}"
@@ -136,8 +137,7 @@ def _said(name: str, module: nn.Module) -> dict:
         raise ArgumentError(f"{name} has no channels before the first call; call the model on an example, then save it")
     if isinstance(module, Spline):
         shape, learnable = list(module.values.shape), module.values.requires_grad
-        said = {"kind": "spline", "low": module.low, "high": module.high, "shape": shape, "learnable": learnable}
-        return said | ({"dim": module.dim} if isinstance(module, ChannelSpline) else {})
+        return {"kind": "spline", **module.configuration, "shape": shape, "learnable": learnable}
     if isinstance(module, Polynomial):
         of = {"coefficients": list(module.coefficients), "basis": module.basis}
         return {"kind": "polynomial", "low": module.low, "high": module.high, **of}
@@ -146,7 +146,15 @@ def _said(name: str, module: nn.Module) -> dict:
         said = {"functions": module.functions, "dim": module.dim} if several else {}
         return {"kind": "named", "name": row.name} | said
     cure = "save model.state_dict(), and to load it build the model, swap, load_state_dict"
-    raise ArgumentError(f"{name} is a {type(module).__name__}, which no file of the lab can describe; {cure}")
+    raise ArgumentError(f"{name} is a {type(module).__name__}, which no file of the lab can describe as it is; {cure}")
+
+
+def _function(said: dict, most: int) -> nn.Module:
+    """As `_made`, with the parameters frozen that were."""
+    phi = _made(said, most)
+    for name, weight in phi.named_parameters() if "frozen" in said else ():  # which older files lack
+        weight.requires_grad_(name not in said["frozen"])
+    return phi
 
 
 def _made(said: dict, most: int) -> nn.Module:

@@ -310,8 +310,17 @@ def test_hooks_go_along_and_can_be_removed():
 @pytest.mark.parametrize("inside", [True, False])
 def test_code_that_is_fixed_cannot_be_swapped(inside):
     script = torch.jit.script(nn.Sequential(nn.Linear(3, 3), nn.GELU()))
-    with pytest.raises(ArgumentError, match=r"has a RecursiveScriptModule, .*; swap first, then torch.jit.script"):
+    with pytest.raises(ArgumentError, match=r"has a RecursiveScriptModule, .*; swap first, then torch.jit.trace"):
         lab.swap(nn.Sequential(script) if inside else script, nn.GELU, torch.sin)
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::torch.jit.TracerWarning")
+@pytest.mark.parametrize("phi", [lab.Spline([0.0, 1.0, -1.0], -1, 1), "xielu", "siren", "rational"], ids=str)
+def test_a_swapped_model_is_traced_for_inputs_of_other_sizes(phi):
+    model = nn.Sequential(nn.Linear(3, 3), nn.GELU())
+    lab.swap(model, nn.GELU, phi)
+    x = torch.randn(9, 3)
+    torch.testing.assert_close(torch.jit.trace(model, x[:4])(x), model(x))
 
 
 def test_a_function_that_cannot_be_copied_is_named():

@@ -135,6 +135,15 @@ def test_a_name_is_one_of_a_module_at_its_start():
     phi.alpha_p.data += 1
     assert name_of(phi) is None and row_of(phi).name == "xielu"
     assert name_of(named("xielu").requires_grad_(False)) is None
+    for name, setting, value in (("siren", "omega", 3.0), ("smoothrelu2", "a", 2.0), ("tanh", "forward", torch.sin)):
+        phi = named(name)
+        setattr(phi, setting, value)
+        assert name_of(phi) is None and row_of(phi) is None
+    hooked = named("relu")
+    handle = hooked.register_forward_hook(lambda module, x, y: 2 * y)
+    assert name_of(hooked) is None and row_of(hooked).name == "relu"
+    handle.remove()
+    assert name_of(hooked) == "relu"
     assert name_of(torch.prelu) is None and row_of(torch.nn.PReLU()) is None
 
 

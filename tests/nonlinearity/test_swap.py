@@ -157,6 +157,43 @@ def test_frozen_or_learnable(given_, asked, got):
     assert model[0].values.requires_grad is got and phi.values.requires_grad is given_ and model[0] is not phi
 
 
+def test_a_module_with_a_hook_is_put_in_with_it():
+    twice, x = nn.ReLU(), torch.linspace(-1, 1, 5)
+    twice.register_forward_hook(lambda module, x, y: 2 * y)
+    model = nn.Sequential(nn.Identity(), nn.GELU())
+    lab.swap(model, nn.GELU, twice)
+    assert torch.equal(model(x), 2 * x.relu())
+
+
+@pytest.mark.parametrize("strict", [True, False])
+def test_a_state_dict_of_another_range_is_refused(tmp_path, strict):
+    """The values are the same in number, and mean another function."""
+
+    def made(low, high, **more):
+        model = nn.Sequential(nn.Identity(), nn.GELU())
+        lab.swap(model, nn.GELU, lab.Spline.from_function(torch.sin, low, high, 13, **more))
+        return model
+
+    model, x = made(-3, 3), torch.linspace(-3, 3, 7)
+    torch.save(model.state_dict(), tmp_path / "saved.pt")
+    state = torch.load(tmp_path / "saved.pt", weights_only=True)
+    assert list(state) == ["1.values"]
+    other = made(-3, 3, learnable=True)
+    other[1].values.data.zero_()
+    other.load_state_dict(state, strict=strict)
+    assert torch.equal(other(x), model(x))
+    for low, high in ((-6, 6), (-3, 4)):
+        with pytest.raises(RuntimeError, match=r"1 was saved with .*-3.0.* build it as it was"):
+            made(low, high).load_state_dict(state, strict=strict)
+    made(-6, 6).load_state_dict(dict(state), strict=strict)  # older files, and safetensors: there is no range
+
+
+def test_a_polynomial_in_another_basis_does_not_load_the_coefficients():
+    powers, series = (lab.nonlinearity.shapes.Polynomial([0.0, 1.0, 2.0], -1, 1, b) for b in ("powers", "chebyshev"))
+    with pytest.raises(RuntimeError, match="it was saved with .*powers.*, and has .*chebyshev"):
+        series.load_state_dict(powers.state_dict())
+
+
 def test_a_state_dict_takes_the_learned_function_along(tmp_path):
     trained = gpt2()
     lab.swap(trained, "*.act", wave(learnable=True))

@@ -9,6 +9,7 @@ from transformers.activations import NewGELUActivation
 import lab
 from lab.errors import ArgumentError, LabError
 from lab.nonlinearity.families.xielu import XIELU
+from lab.nonlinearity.functions import named
 from tests.nonlinearity.test_swap import bert, gpt2, wave
 
 IDS = torch.arange(10)[None] % 11
@@ -86,6 +87,35 @@ def test_every_kind_of_function_comes_back(tmp_path):
         lab.swap(model, NewGELUActivation, phi)
         lab.save_swapped(model, tmp_path / str(number))
         same(model, lab.load_swapped(transformers.GPT2LMHeadModel, tmp_path / str(number)))
+
+
+@pytest.mark.parametrize("phi", ["xielu", "rational", wave(), wave(scaled=True)], ids=str)
+@pytest.mark.parametrize("learns", [(), (0,), (0, 1)], ids=str)
+def test_what_learns_learns_on_and_what_is_frozen_stays_frozen(tmp_path, phi, learns):
+    model = net()
+    lab.swap(model, nn.GELU, phi)
+    for number, weight in enumerate(model[1].parameters()):
+        weight.requires_grad_(number in learns)
+    back = lab.load_swapped(net(), lab.save_swapped(model, tmp_path))
+    assert [p.requires_grad for p in back[1].parameters()] == [p.requires_grad for p in model[1].parameters()]
+
+
+def test_a_named_function_with_a_setting_of_its_own_is_not_saved_as_the_name(tmp_path):
+    model, wanted = net(), named("siren")
+    wanted.omega = 3.0
+    lab.swap(model, nn.GELU, wanted)
+    x = torch.randn(5, 3)
+    assert torch.equal(model(x), model[2]((3 * model[0](x)).sin()))
+    with pytest.raises(ArgumentError, match="1 is a Siren, .* as it is; save model.state_dict"):
+        lab.save_swapped(model, tmp_path)
+
+
+def test_hooks_of_the_model_do_not_hinder_saving(tmp_path):
+    model, seen = net(), []
+    model[1].register_forward_hook(lambda module, x, y: seen.append(y))
+    lab.swap(model, nn.GELU, "siren")
+    x = torch.randn(5, 3)
+    assert torch.equal(lab.load_swapped(net(), lab.save_swapped(model, tmp_path))(x), model(x)) and len(seen) == 1
 
 
 def test_functions_kept_as_attributes_and_half_precision(tmp_path):

@@ -135,8 +135,8 @@ def train(
     task: as for `search`, or a `Logic` or a `Sraven`. On a `lab.Data`, models train on its `train` and `search`.
     mlp: the non-linearity: a name ("gelu", "xielu", … of docs/functions.md; one that learns has its own parameters in
         each run, shared by all layers), for a task with tokens a gate ("swiglu", "geglu"), one in the zoo
-        ("transformers/memorize"), a `Spline`, a polynomial of one (`phi.chebyshev(18)`), what `search` gives; or a
-        module without weights or a function of a tensor, such as torch.sin: without a name of the lab it becomes
+        ("transformers/memorize"), a frozen `Spline`, a polynomial of one (`phi.chebyshev(18)`), what `search` gives; or
+        a module without weights or a function of a tensor, such as torch.sin: without a name of the lab it becomes
         `Spline.from_function(torch.sin)`. Default: GELU; for a table ReLU.
     attention: "softmax", or a function as for mlp; for a `Logic` or a `Sraven` a name of `lab.models.hyper`; a table
         has none.

@@ -25,6 +25,7 @@ from lab.errors import (
     shown,
 )
 from lab.nonlinearity.functions import scalars
+from lab.nonlinearity.spline import Spline
 from lab.nonlinearity.swap import Old
 from lab.run import MOST_SEED, complete
 from lab.search_results import EpisodeResult, SearchResult
@@ -220,9 +221,6 @@ def _function(
     low: float, high: float, knots: int, rate: float, start: str, seed: int
 ) -> tuple[float, float, int, float, str, int]:
     """What both searches are given of the function that they begin with, checked."""
-    low, high = check_number("low", low), check_number("high", high)
-    if not low < high:
-        raise ArgumentError(f"low={low:g}, high={high:g}: low must be below high")
-    knots, rate = check_whole("knots", knots, 2), check_above_zero("spline_rate", rate)
+    phi, rate = Spline.zeros(knots, low, high), check_above_zero("spline_rate", rate)
     start, seed = check_choice("start", start, ("zero", *scalars())), check_whole("seed", seed, 0, MOST_SEED)
-    return low, high, knots, rate, start, seed
+    return phi.low, phi.high, phi.values.numel(), rate, start, seed

@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lab.errors import ArgumentError
+from lab.nonlinearity.functions import named
 from lab.nonlinearity.part import SHAPES, as_module, as_part, reshape
 from lab.nonlinearity.shapes import Polynomial
 from lab.nonlinearity.spline import Spline
@@ -205,7 +206,14 @@ def test_a_name_of_the_zoo_and_what_a_search_gives_are_their_splines():
         as_part(Result(phi0=phi, phi1=other), "mlp")
 
 
+def test_a_setting_of_ones_own_is_none_of_the_name():
+    phi = named("smoothrelu2")
+    phi.a = 2.0
+    assert as_part(phi) == as_part(Spline.from_function(phi)) and as_module(phi) is phi
+
+
 WRONG = {
+    "mlp: this spline is learnable, .*requires_grad_.* lab.search .* lab.compare ": Spline.zeros(5),
     "mlp='softmax': softmax is no function of one number; give a name such as 'gelu'": "softmax",
     "mlp=3 is no function; give a name": 3,
     "mlp=None is no function": None,

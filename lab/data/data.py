@@ -311,8 +311,9 @@ class Data:
         """SHA-256 of inputs, targets, splits and measures: what the data set is, whatever it is called."""
         hasher = hashlib.sha256()
         parts = {"inputs": self.inputs} if isinstance(self.inputs, Tensor) else dict(self.inputs)
-        splits = {f"split {name}": rows for name, rows in self.rows.items()}
-        for name, tensor in sorted({**parts, "targets": self.targets, **splits}.items()):
+        others = {"targets": self.targets, **{f"split {name}": rows for name, rows in self.rows.items()}}
+        alike = {name: part for name, part in parts.items() if name in others}  # inputs of these names come last
+        for name, tensor in [*sorted({**parts, **others}.items()), *sorted(alike.items())]:
             hasher.update(f"{name} {tensor.dtype} {tuple(tensor.shape)}\n".encode())
             hasher.update(tensor.contiguous().numpy().tobytes())
         said = [measures.identity(self.loss), *(f"{name} {measures.identity(m)}" for name, m in self.metrics.items())]

@@ -77,25 +77,26 @@ def sign(measure: str | Function) -> int:
     """
     if isinstance(measure, str):
         return -1 if measure in LESS else 1
-    name = getattr(_whole(measure), "__name__", "")
+    name = getattr(whole(measure), "__name__", "")
     is_error = _is_of_sklearn(measure) and name.endswith(("_error", "_loss", "_deviance"))
     return -1 if is_error or is_of_torch(measure) else 1
 
 
 def is_of_torch(loss: object) -> bool:
-    """Whether this is one of torch's losses."""
+    """Whether this is one of torch's losses, maybe with some of its arguments."""
+    loss = whole(loss)
     home = type(loss).__module__ if isinstance(loss, nn.Module) else getattr(loss, "__module__", None)
     return home in (nn.MSELoss.__module__, F.__name__)
 
 
-def _whole(measure: Any) -> Any:
+def whole(measure: Any) -> Any:
     """The function that was given some of its arguments."""
     return measure.func if isinstance(measure, partial) else measure
 
 
 def _is_of_sklearn(measure: object) -> bool:
     """Whether this is one of scikit-learn's metrics, maybe with some of its arguments."""
-    return str(getattr(_whole(measure), "__module__", "")).startswith("sklearn.")
+    return str(getattr(whole(measure), "__module__", "")).startswith("sklearn.")
 
 
 def _called(measure: Function, output: Tensor, target: Tensor, what: str) -> Tensor:

@@ -6,12 +6,13 @@ A measure is a function from a model to a number; from a model with a run axis t
 import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from lab.data.measures import IGNORED, aligned, at_least_float32, is_of_torch
+from lab.data.measures import IGNORED, aligned, at_least_float32, is_of_torch, whole
 from lab.errors import ArgumentError, LabWarning, check_flag, described
 from lab.probes.arguments import array, calling, module
 from lab.probes.reading import asked, check_steady, padding, positioned, reading
@@ -71,7 +72,7 @@ class Loss:
             raise ArgumentError(f"no target counts: all are {IGNORED}, or of tokens that the mask hides; give some")
         if self.loss is not None and (not callable(self.loss) or isinstance(self.loss, type)):
             raise ArgumentError(f"loss is {described(self.loss)}; give a function of outputs and targets, or None")
-        if (how := getattr(self.loss, "reduction", "mean")) != "mean" and is_of_torch(self.loss):
+        if (how := self._setting("reduction", "mean")) != "mean" and is_of_torch(self.loss):
             raise ArgumentError(f"loss has reduction={how!r}; a landscape shows means: give reduction='mean'")
         if self.runs is not None:
             check_flag("runs", self.runs)
@@ -132,11 +133,17 @@ class Loss:
         it."""
         if self._values:
             return float(len(targets))
-        counts = targets.long().ne(getattr(self.loss, "ignore_index", IGNORED))
-        weights = self.loss.weight if isinstance(self.loss, (nn.CrossEntropyLoss, nn.NLLLoss)) else None
+        counts, of = targets.long().ne(self._setting("ignore_index", IGNORED)), whole(self.loss)
+        divides = isinstance(of, (nn.CrossEntropyLoss, nn.NLLLoss)) or of in (F.cross_entropy, F.nll_loss)
+        weights = self._setting("weight", None) if divides else None
         if weights is None or targets.is_floating_point():
             return float(counts.sum())
         return float(weights[targets[counts].long().cpu()].sum())
+
+    def _setting(self, name: str, usual: Any) -> Any:
+        """Of a loss of torch, or of one with some of its arguments."""
+        given = getattr(self.loss, "keywords", {})
+        return given[name] if name in given else getattr(whole(self.loss), name, usual)
 
     @property
     def _inputs(self) -> Mapping[str, Tensor]:

@@ -76,6 +76,8 @@ def test_identity_is_the_content():
         Data.from_arrays(X, np.array(["a", "b", "c"])[Y]),
     ]
     assert len({data.digest, *(other.digest for other in others)}) == 7
+    for name in ("a", "targets", "split test"):  # also called as something else that counts
+        assert len({Data.from_arrays({"x": X, name: part}, Y).digest for part in (X, changed)}) == 2
 
 
 @pytest.mark.parametrize(

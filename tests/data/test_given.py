@@ -7,6 +7,8 @@ import pandas as pd
 import pytest
 import torch
 from sklearn import metrics
+from torch import nn
+from torch.nn import functional as F
 
 import lab
 from lab.data import Data, measures
@@ -155,3 +157,8 @@ def test_a_metric_of_scikit_learn_gets_the_targets_first(metric):
     assert measures.scores(metric, outputs[None, :, None], targets).item() == pytest.approx(right, abs=1e-12)
     assert abs(metric(outputs.numpy(), targets.numpy()) - right) > 0.01
     assert measures.sign(metric) == (-1 if "error" in str(metric) else 1)
+
+
+@pytest.mark.parametrize("loss", [F.cross_entropy, F.mse_loss, nn.L1Loss()])
+def test_of_a_loss_of_torch_with_some_of_its_arguments_less_is_better(loss):
+    assert measures.sign(partial(loss, reduction="mean")) == measures.sign(loss) == -1

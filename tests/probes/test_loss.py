@@ -1,5 +1,7 @@
 """The loss that a landscape shows is torch's own, for tables, images, tokens and what a tokenizer returns."""
 
+from functools import partial
+
 import pytest
 import torch
 import torch.nn.functional as F
@@ -138,6 +140,7 @@ OF_TORCH = {
     "weights of margins": (nn.MultiMarginLoss(weight=WEIGHTS), CLASSES, 3),  # over examples, whatever they weigh
     "smoothing": (nn.CrossEntropyLoss(label_smoothing=0.1), CLASSES, 3),
     "mse, a vector": (F.mse_loss, torch.randn(30, generator=seeded(3)), 1),
+    "weights given to a function": (partial(F.cross_entropy, weight=WEIGHTS, reduction="mean"), PARTLY, 3),
     "l1": (nn.L1Loss(), torch.randn(30, 2, generator=seeded(3)), 2),
     "sigmoid": (nn.BCEWithLogitsLoss(), (CLASSES > 0).float(), 1),
 }
@@ -168,3 +171,5 @@ def test_losses_of_torch_know_where_classes_of_tokens_are():
 def test_what_is_no_mean_is_refused(how):
     with pytest.raises(ArgumentError, match=f"reduction='{how}'"):
         probes.Loss(IMAGES, CLASSES, nn.CrossEntropyLoss(reduction=how))
+    with pytest.raises(ArgumentError, match=f"reduction='{how}'"):
+        probes.Loss(IMAGES, CLASSES, partial(F.cross_entropy, reduction=how))

@@ -5,13 +5,25 @@ import pytest
 import torch
 
 from lab import engine
+from lab.data import Data
 from lab.errors import ArgumentError
 from lab.jobs import job
 from lab.nonlinearity import native
 from lab.resolve import resolve
 from lab.run import Run
 from lab.search_results import EpisodeResult
-from lab.spec import ConstantRate, EpisodeSpec, KnotTable, Learned, Perceptron, Restart, RunSpec, from_json, replace
+from lab.spec import (
+    ConstantRate,
+    EpisodeSpec,
+    KnotTable,
+    Learned,
+    Perceptron,
+    Restart,
+    RunSpec,
+    from_json,
+    own_table,
+    replace,
+)
 from lab.store import Store
 from lab.tasks import Operation
 from tests.test_engine import digests
@@ -24,6 +36,7 @@ RESTARTS = (Restart(0, 0.05, 9, 2, "noise"), Restart(1, 0.1, 7, 3, "relu"))
 SEARCH = EpisodeSpec(
     TASK, MODEL, ConstantRate(4, 0.5), RECIPE, RESTARTS, low=-2.0, high=2.0, episodes=5, retrain_width=12
 )
+METRICS = ("accuracy", "cross_entropy")
 LEARNED = [replace(RUNS[0], model=replace(MODEL, phi=Learned(SEARCH, part))) for part in ("phi", "phi@0", "phi@1")]
 
 
@@ -66,6 +79,16 @@ def test_runs_travel_together_where_they_may(tmp_path):
     ]
     store = trained(tmp_path, [*others, *grid])
     assert [Run(run, store).notes["fleet"] for run in (*grid, *others)] == [7] * 7 + [1] * 4
+
+
+def test_company_whose_first_score_is_another_does_not_decide_which_weights_are_kept(tmp_path):
+    X, noise = np.random.default_rng(0).normal(size=(2, 400, 6))
+    data = {name: Data.from_arrays(X, X[:, 0] + 1.5 * noise[:, 0] > 0, name=name, metrics=[name]) for name in METRICS}
+    recipe = ConstantRate(400, 0.01, optimizer="adam", average=1, every=5)
+    specs = [RunSpec(own_table(one), Perceptron(width=64), recipe, 0, ("test",)) for one in data.values()]
+    together = trained(tmp_path / "together", specs)
+    alone = [trained(tmp_path / "alone", [spec]).notes(spec)["kept"] for spec in specs]
+    assert [together.notes(spec)["kept"] for spec in specs] == alone and len(set(alone)) == 2
 
 
 def test_a_search_by_episodes_serves_the_runs_that_name_it(tmp_path):

@@ -116,7 +116,8 @@ def _(task: TableTask, spec: RunSpec) -> tuple:
     if splits["train"].inputs.numel() > STACKED:
         return task, spec.task_seed
     rows = tuple((name, len(splits[name])) for name in dict.fromkeys(["train", *followed(spec)]))
-    return type(task).__name__, task.inputs, task.classes, task.classification, task.loss_name, rows
+    signs = tuple(task.metric_signs.items())  # by which all of a fleet are compared, in this order
+    return type(task).__name__, task.inputs, task.classes, task.classification, task.loss_name, signs, rows
 
 
 @check.register(TableTask)

@@ -155,7 +155,7 @@ class SearchResult(LearnedFunctions):
         """
         stored = self._stored[0]
         steps, died = stored["steps"][:, None], stored["died"]
-        return {**stored, "loss": np.where((died >= 0) & (steps >= died), np.nan, stored["loss"])}
+        return {**stored, "loss": np.where((died >= 0) & (steps > died), np.nan, stored["loss"])}
 
     @property
     def notes(self) -> tuple[str, ...]:

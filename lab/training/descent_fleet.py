@@ -47,7 +47,7 @@ class DescentFleet(Fleet):
 
     def note_step(self, loss: Tensor) -> None:
         """As Fleet.note_step; the new weights enter the average and, at its steps, the trajectory."""
-        super().note_step(loss if self.living.all() else torch.where(self.alive, loss.detach(), math.nan))
+        super().note_step(loss)
         self.average.add(self.weights)
         if self.recipe.trajectory is not None and self.step % self.recipe.trajectory == 0:
             self.trajectory.append(flattened(self.weights))

@@ -5,6 +5,7 @@ and warm-up; with `ConstantRate` in rate and prefactor (`lab.training.descent_fl
 also in the task, where its examples have one shape.
 """
 
+import math
 import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
@@ -168,8 +169,8 @@ class Fleet:
                 self.skip()
 
     def note_step(self, loss: Tensor) -> None:
-        """Record a step that was taken, and the losses (R,) before it."""
-        self.history.add(loss)
+        """Record a step that was taken, and the losses (R,) before it; NaN of runs that train no more."""
+        self.history.add(loss if self.living.all() else torch.where(self.alive, loss.detach(), math.nan))
         self.step += 1
 
     def measure(self) -> None:

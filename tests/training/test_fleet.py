@@ -10,7 +10,7 @@ from lab.errors import ArgumentError
 from lab.nonlinearity.spline import Spline
 from lab.spec import AdamWCosine, Knots, RunSpec, replace
 from lab.training import sequences
-from lab.training.fleet import Fleet, History, build
+from lab.training.fleet import Fleet, History, build, train
 from lab.training.optimizers import MuonRecipe
 from tests.models.making import shaken
 from tests.training.making import MODEL, RECIPE, bits, fleet, use
@@ -112,6 +112,15 @@ def test_watch_sums_what_is_finite_and_remembers_the_first_death():
     assert made.watch(torch.tensor([1.0, 1.0, 3.0]), 8) == 3, "a run does not come back to life"
     assert made.died.tolist() == [7, 4, -1]
     np.testing.assert_equal(made.last_value, [-inf, nan, nan])
+
+
+def test_a_run_that_died_has_no_loss_from_there_on():
+    """Its weights stay where a loss was not finite for one batch, and other batches may have one."""
+    made = fleet((0, 1, 2))
+    made.died[1] = 0
+    train(made)
+    loss = made.history.arrays()["loss"]
+    assert np.isnan(loss[:, 1]).all() and np.isfinite(loss[:, [0, 2]]).all()
 
 
 def test_build_softmax_and_names():

@@ -2,13 +2,13 @@
 
 import json
 import textwrap
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from math import isfinite, isinf, nan
 from pathlib import Path
 
 import pandas as pd
 
-from lab.catalogue.figure import Figure
+from lab.catalogue.figure import EARLIER, Figure
 from lab.catalogue.registry import ACROSS, entries, papers
 from lab.catalogue.results import Results
 from lab.errors import ArgumentError, LabError, check_path, shortened
@@ -81,7 +81,8 @@ def score(scale: str | None = None, results: str | Path = RESULTS) -> dict[str, 
             where, tables = _tables(entry, scale, folder)
             table = tables.get("table")
             try:
-                card["claims"] += [_claim(entry, claim, where, tables) for claim in entry.claims]
+                earlier = Results(folder / entry.name / where).facts.get(EARLIER, "") if tables else ""
+                card["claims"] += [_claim(entry, claim, where, tables, earlier) for claim in entry.claims]
                 card["numbers"] += [_numbers(entry, where, table)] if entry.printed else []
             except (LookupError, ValueError, TypeError) as error:  # of a table of other columns
                 raise LabError(
@@ -112,9 +113,12 @@ def _both(name: str, table: pd.DataFrame, other: str, theirs: pd.DataFrame) -> p
     return pd.concat([table.assign(entry=name), theirs.assign(entry=other)], ignore_index=True)
 
 
-def _claim(entry: Entry, claim: Claim, scale: str, tables: dict[str, pd.DataFrame]) -> dict:
+def _claim(entry: Entry, claim: Claim, scale: str, tables: dict[str, pd.DataFrame], earlier: str = "") -> dict:
     table = tables.get(claim.with_entry or ("functions" if claim.of_functions else "table"))
     verdict = absent(NOT_HERE) if table is None else claim.verdict(table, scale)
+    if earlier:
+        said = filter(None, [verdict.stand_in, f"runs with earlier settings ({earlier})"])
+        verdict = replace(verdict, stand_in="; ".join(said))
     open_ = verdict.word in OPEN
     row = {
         "id": f"{entry.name}/{claim.name}",

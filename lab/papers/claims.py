@@ -36,6 +36,7 @@ Condition = Callable[[pd.DataFrame, str], str]  # (table, scale) → what is mis
 HOLDS, FAILS, UNDECIDED, ABSENT = "holds", "does not hold", "not decided", "not measured here"
 ON_STAND_IN = {HOLDS: "holds on a stand-in", FAILS: "does not hold on a stand-in"}
 WORDS = (HOLDS, FAILS, *ON_STAND_IN.values(), UNDECIDED, ABSENT)
+OF_PAPER = "the paper's"
 RESAMPLES, FEWEST = 2_000, 4  # of printed numbers' agreement; cells that an interval can be had from
 OPEN = WORDS[2:]  # what says nothing yet of the paper's own text, data and size
 
@@ -175,16 +176,18 @@ class Claim:
 
 
 def text_in_place_of(named: str, tasks: Collection[str]) -> Condition:
-    """Whose texts a table has where they are not the paper's own, which are called `named` and are in these tasks.
+    """Whose texts a table has where they are not the paper's own, which are called `named` and are in these tasks; and
+    that models are smaller than the paper's, and trained on less.
 
     >>> text_in_place_of("Moby-Dick", ["moby_dick char"])(pd.DataFrame({"task": ["shakespeare char"]}), "laptop")
-    'Shakespeare, char, and smaller models in place of Moby-Dick'
+    'Shakespeare, char, and smaller models, trained on less, in place of Moby-Dick'
     """
 
     def stands_in(table: pd.DataFrame, scale: str) -> str:
         others = [task_title(task) for task in table["task"].unique() if task not in tasks]
-        smaller = "" if scale == "paper" else ", and smaller models"
-        return f"{', '.join(others)}{smaller} in place of {named}" if others else ""
+        smaller = "" if scale == "paper" else "smaller models, trained on less,"
+        instead = ", and ".join(filter(None, [", ".join(others), smaller]))
+        return f"{instead} in place of {named if others else OF_PAPER}" if instead else ""
 
     return stands_in
 
@@ -231,8 +234,8 @@ def without_tasks(verdict: Verdict, left_out: Iterable[str], function: str) -> V
 
 
 def on_every_reading(readings: Mapping[str, Verdict]) -> Verdict:
-    """Of a claim that can be read in several ways: decided where all readings agree, and then the first one; else the
-    first one's effect, with an interval around those of all. What a reading does not measure does not count.
+    """Of a claim that can be read in several ways: decided where all readings agree, and then the least clear one; else
+    the first one's effect, with an interval around those of all. What a reading does not measure does not count.
 
     >>> from lab.estimates import mean
     >>> pair = {"at 95 %": Verdict(mean([5.0, 5.1]), above=7.0), "at 100 %": Verdict(mean([9.0, 9.1]), above=7.0)}
@@ -241,8 +244,10 @@ def on_every_reading(readings: Mapping[str, Verdict]) -> Verdict:
     ('not decided', 'at 95 % 5.05, at 100 % 9.05')
     """
     measured = {name: one for name, one in readings.items() if not one.reason}
-    if len({one.word for one in measured.values()}) < 2:
-        return next(iter((measured or readings).values()), NOTHING)
+    if len(words := {one.word for one in measured.values()}) < 2:
+        clear = {HOLDS: min, FAILS: max}.get(next(iter(words), ""))
+        every = list((measured or readings).values())
+        return clear(every, key=lambda one: one.margin) if clear else next(iter(every), NOTHING)
     first = next(iter(measured.values()))
     said = ", ".join(f"{name} {one.effect:.3g}" for name, one in measured.items())
     around = envelope([one.estimate for one in measured.values()])

@@ -260,15 +260,27 @@ def test_what_is_measured_on_a_stand_in_never_holds():
 
 # Stand-ins: identifier of a claim, what makes its planted table one of a stand-in, and the words.
 STAND_INS = {
-    "transformers/fig7/sizes": (dict(task="shakespeare char"), "laptop", "Shakespeare, char, and smaller models in"),
+    "transformers/fig7/sizes": (
+        dict(task="shakespeare char"),
+        "laptop",
+        "Shakespeare, char, and smaller models, trained on",
+    ),
     "transformers/table3/glu": (dict(task="shakespeare char"), "paper", "Shakespeare, char in place of TinyStories"),
     "transformers/table5/several": (dict(task="shakespeare char"), "paper", "in place of TinyStories"),
     "transformers/fig12_language/symmetrized": (dict(task="shakespeare char"), "paper", "in place of TinyStories"),
-    "transformers/table6/deep": (dict(task="shakespeare char"), "laptop", "and smaller models in place of FineWeb"),
+    "transformers/table6/deep": (
+        dict(task="shakespeare char"),
+        "laptop",
+        "models, trained on less, in place of FineWeb",
+    ),
     "transformers/table6/slow": (dict(machine="cpu some"), "paper", "a CPU in place of a GPU"),
     "transformers/table7/relu": (dict(task="shakespeare char"), "paper", "in place of FineWeb"),
     "hypernetwork/fig6/below-linear": (dict(task="shakespeare char"), "paper", "Shakespeare, char in place of C4"),
-    "hypernetwork/tableA1/softmax": ({}, "laptop", "16 tokens in place of Table A1's 32"),
+    "transformers/fig8/local-optimum": ({}, "laptop", "smaller models, trained on less, in place of the paper's"),
+    "transformers/fig11/mlp-alone": ({}, "laptop", "Copy 32) in place of 128"),
+    "simplicity/fig5/inputs": ({}, "laptop", "networks of width 64 in place of 256"),
+    "simplicity/table1/best": ({}, "overnight", "a sample of 5,000 images in place of a whole set"),
+    "simplicity/fig25/below-alone": ({}, "overnight", "collages of 4,000 to 5,000 images a set in place of whole"),
     "activations/table1/learnable": (dict(parameters=86_000), "laptop", "0.086 million weights in place of the"),
 }
 
@@ -338,7 +350,9 @@ def test_a_condition_on_settings_is_of_the_scale():
     claim = entry("hypernetwork/tableA1").claims[0]
     table = PLANTED["hypernetwork/tableA1"](True)
     assert claim.verdict(table, "paper").word == HOLDS
-    assert "16 tokens" in claim.verdict(table, "laptop").stand_in
+    found = claim.verdict(table, "laptop")
+    assert (found.word, found.reason) == (ABSENT, "fuzzy logic with 192,000 examples in place of 6,400,000")
+    assert "16 tokens" in found.stand_in and claim.verdict(table, "overnight").word == HOLDS
 
 
 def test_what_hangs_on_a_guess_is_not_decided():

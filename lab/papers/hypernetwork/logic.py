@@ -153,8 +153,8 @@ FIG2C = (
         "decline",
         "With the share of held-out tasks, performance decreases for all models",
         _all_degrade,
-        decides="3 seeds more of the least and the most held out, 36 runs",
-        hours=1.0,
+        decides="3 seeds more of the least and the most held out, 18 runs",
+        hours=2.4,
     ),
     Claim(
         "hyla-linear",

@@ -73,7 +73,8 @@ def _better_on_almost_all(table: pd.DataFrame) -> Verdict:
     means = per_seed(table, ["task", "method"])
     pairs = {task: ((task, LEARNED), (task, RELU)) for task in table["task"].unique()}
     verdicts = sorted(gains(means, pairs, above=0.0, unit=POINTS), key=lambda one: one.effect)
-    return all_of(verdicts[len(verdicts) // ALMOST_ALL :])
+    worst = len(verdicts) // ALMOST_ALL
+    return all_of(one.corrected(worst + 1) for one in verdicts[worst:])  # whichever the worst one is
 
 
 FIG11 = (  # how many times faster, and what is left of the delay, hang on the size of initial weights (sizes.py)

@@ -105,9 +105,14 @@ def _over_relu(table: pd.DataFrame, same_set: bool) -> list[Verdict]:
     """For each function and set, of its own or another one, gains over ReLU; that of all sets has no other."""
     sets = set(table["target"])
     names = [(source, target) for source in sets for target in sets if (source == target) == same_set]
+    return _by_search(_gains(table, sorted(names), above=0.0))
+
+
+def _by_search(verdicts: list[Verdict]) -> list[Verdict]:
+    """Each as a statement about this search, and about any."""
     return [
         on_every_reading({"this search": one, "any": replace(one, estimate=_of_any_search(one.estimate))})
-        for one in _gains(table, sorted(names), above=0.0)
+        for one in verdicts
     ]
 
 
@@ -136,7 +141,7 @@ def _of_any_search(estimate: Estimate) -> Estimate:
 
 def _of_all_on_easier(table: pd.DataFrame) -> Verdict:
     names = [(ALL, target) for target in table["target"].unique() if target in EASIER]
-    return all_of(_gains(table, names, below=0.0))
+    return all_of(_by_search(_gains(table, names, below=0.0)))
 
 
 def _fewer_sets(table: pd.DataFrame, scale: str) -> str:

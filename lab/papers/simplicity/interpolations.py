@@ -14,7 +14,7 @@ import pandas as pd
 from lab import estimates
 from lab.papers.claims import Claim, Verdict
 from lab.papers.entry import Entry, Origin, Planned
-from lab.papers.simplicity.images.settings import REGRESSION, RELU, TITLES, Setting, images, present
+from lab.papers.simplicity.images.settings import REGRESSION, RELU, TITLES, Setting, images, present, sample
 from lab.papers.simplicity.images.settings import origin as image_origin
 from lab.papers.simplicity.settings import KNOT_RATES, both_starts, episode_result, restarts
 from lab.papers.tables import Labelled
@@ -224,6 +224,7 @@ FIG15 = (
         functions_moved,
         "what the paper calls nearly identical, for which it prints no number: this lies between the lab's .8 and .9,"
         " and does so, too, with knots weighted by the inputs that reach them (docs/log.md)",
+        stands_in=sample,
     ),
 )
 

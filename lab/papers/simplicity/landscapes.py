@@ -163,6 +163,7 @@ FIG24 = (
         left_identity,
         LONGER_SEARCHES,
         0.4,
+        stands_in=settings.smaller,
     ),
 )
 

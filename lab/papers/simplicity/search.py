@@ -19,6 +19,7 @@ from lab.papers.claims import Claim, Verdict, all_of
 from lab.papers.entry import Entry, Planned
 from lab.papers.simplicity import interpolations
 from lab.papers.simplicity.images.accuracy import accuracies, images_tested
+from lab.papers.simplicity.images.settings import sample
 from lab.papers.simplicity.interpolations import LINEAR, RELU_TIMES, SEARCHES, learned, notes, origin, relu, searches_of
 from lab.papers.simplicity.settings import LEARNED, RELU, episode_result, restarts
 from lab.papers.tables import POINTS, Labelled, compare_one, per_seed
@@ -200,46 +201,37 @@ def _as_steady(table: pd.DataFrame) -> Verdict:
     return Verdict(estimates.spread_ratio(each, [base]), above=1 / SIMILAR, below=SIMILAR, unit="×")
 
 
+_MOVES = "a search of steps that moves: with gradients through the nearest knot, or without gradients"
+_WHOLE = "the whole set, whose 10,000 test images tell 1 point, and 40 searches of each kind"
+_claim = partial(Claim, decides=_WHOLE, hours=8.0, stands_in=sample)
 TABLE1 = (
-    Claim(
-        "average",
-        "Learned activations obtain a higher accuracy on average (across restarts)",
-        _average_gain,
-        decides="scale overnight, which has 10 searches of each kind",
-        hours=0.3,
-    ),
-    Claim(
+    _claim("average", "Learned activations obtain a higher accuracy on average (across restarts)", _average_gain),
+    _claim(
         "best",
         "The best across restarts is better than ReLU",
         lambda table: _gain(LEARNED, RELU)(table[(table["method"] == RELU) | table["chosen"].astype(bool)]),
     ),
-    Claim(
+    _claim(
         "variance",
         "The variance across seeds is quite similar (standard deviations within 2 times)",
         _as_steady,
-        decides="scale overnight, which has 40 seeds with ReLU",
-        hours=0.1,
     ),
 )
-_MOVES = "a search of steps that moves: with gradients through the nearest knot, or without gradients"
-_WHOLE = "the whole set, whose 10,000 test images tell 1 point, and 40 searches of each kind"
 TABLE2 = (
-    Claim(
+    _claim(
         "nearest",
         "The nearest-neighbor interpolation performs worse than straight lines",
         _gain(LINEAR, "nearest"),
         left_start("nearest"),
-        _MOVES,
-        0.5,
+        decides=_MOVES,
+        hours=0.5,
     ),
-    Claim(
+    _claim(
         "cubic",
         "The linear one is almost identical to the cubic one in performance (1 to 2 points)",
         _as_good(LINEAR, "cubic"),
-        decides=_WHOLE,
-        hours=8.0,
     ),
-    Claim(
+    _claim(
         "all",
         "With every other interpolation the learned function is better than ReLU, too (Table 2)",
         _others_gain,
@@ -247,7 +239,7 @@ TABLE2 = (
         hours=0.5,
     ),
 )
-_of_objectives = partial(Claim, decides=_WHOLE, hours=4.0)
+_of_objectives = partial(_claim, hours=4.0)
 TABLE3 = (
     _of_objectives("train", "Minimizing the loss on training data is suboptimal", _gain("val", "train")),
     _of_objectives(

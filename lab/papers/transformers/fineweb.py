@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import partial
+from itertools import pairwise
 from typing import Any, cast
 
 import numpy as np
@@ -258,8 +259,10 @@ def _closer_with_degree(table: pd.DataFrame) -> Verdict:
     known = groups(table[table["method"] == POLYNOMIAL], "degree", "loss")
     if len(known) < 2:
         return absent("one degree is trained here", above=0.0, unit=NATS)
-    low, high = min(known), max(known)
-    return Verdict(compare_one(known, low, high), above=0.0, unit=NATS, case=f"degree {low} against {high}")
+    return all_of(
+        Verdict(compare_one(known, low, high), above=0.0, unit=NATS, case=f"degree {low} against {high}")
+        for low, high in pairwise(sorted(known))
+    )
 
 
 def _on_gpu(table: pd.DataFrame, scale: str) -> str:

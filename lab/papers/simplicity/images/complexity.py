@@ -91,7 +91,11 @@ FIG18 = (
         hours=1.5,
         stands_in=of_probabilities,
     ),
-    Claim("complex", "Regression models with learned activations are more complex than with ReLUs", _more_complex),
+    Claim(
+        "complex",
+        "Regression models with activations learned from zeros are more complex than with ReLUs",
+        _more_complex,
+    ),
 )
 
 

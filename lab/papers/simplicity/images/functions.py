@@ -7,7 +7,7 @@ irregular it looks. So what goes up and down more has to do so smoothed, too, an
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -16,7 +16,7 @@ import pandas as pd
 import torch
 
 from lab import estimates
-from lab.papers.claims import Claim, Verdict, on_every_reading
+from lab.papers.claims import Claim, Verdict, all_of, on_every_reading
 from lab.papers.entry import Entry, Planned
 from lab.papers.simplicity.images import settings
 from lab.papers.simplicity.images.accuracy import TASKS, plan
@@ -38,7 +38,7 @@ NEAR_RELU = 0.99  # share of a function's variance that ReLU explains, above whi
 SMOOTHED = {"as they are": 1, "over 3 knots": 3, "over 5 knots": 5}
 ONE_FUNCTION = ["set", "restart", "mode"]
 Number = Callable[[np.ndarray, np.ndarray], float]  # of knots and values
-_COVERS = "restarts of a search, and sets"
+_COVERS = "restarts of one search"
 
 
 def learned(scale: str, seeds: int, names: Sequence[str] = settings.SETS) -> list[Planned]:
@@ -157,11 +157,16 @@ def _detours(functions: pd.DataFrame, method: str) -> pd.DataFrame:
     return (ways - ranges).div(ranges.mean(axis=1), axis=0)
 
 
-def _on_each(numbers: Mapping[str, Iterable[float]], above: float) -> Verdict:
-    """The mean over functions, by reading."""
-    return on_every_reading(
-        {name: Verdict(estimates.mean(each, "functions", _COVERS), above=above) for name, each in numbers.items()}
-    )
+def _on_each(numbers: Mapping[str, pd.Series], above: float) -> Verdict:
+    """The mean over the functions of each set, (set, restart), by reading."""
+
+    def on_sets(each: pd.Series) -> Verdict:
+        return all_of(
+            Verdict(estimates.mean(values, "functions", _COVERS), above=above, case=settings.TITLES[str(name)])
+            for name, values in each.groupby("set", sort=False)
+        )
+
+    return on_every_reading({name: on_sets(each) for name, each in numbers.items()})
 
 
 def _more_irregular(functions: pd.DataFrame, method: str) -> Verdict:
@@ -184,12 +189,13 @@ def _like_gelu(functions: pd.DataFrame) -> Verdict:
     rows = functions[(functions["mode"] == CLASSIFICATION) & (functions["method"] == FROM_RELU)].sort_values("x")
     chosen = rows[rows["chosen"].astype(bool)]
     inputs = {name: one["density"].to_numpy(float) for name, one in chosen.groupby("set")}
-    shares: dict[str, list[float]] = {"at the inputs": [], "at all knots": []}
-    for (name, _), one in rows.groupby(["set", "restart"], sort=False):
+    shares: dict[str, dict] = {"at the inputs": {}, "at all knots": {}}
+    for (name, restart), one in rows.groupby(["set", "restart"], sort=False):
         x, y = one["x"].to_numpy(float), one["value"].to_numpy(float)
-        shares["at the inputs"].append(share_of_gelu(x, y, inputs.get(name, np.full(len(x), np.nan))))
-        shares["at all knots"].append(share_of_gelu(x, y, np.ones_like(x)))
-    return _on_each(shares, above=0.5)
+        shares["at the inputs"][name, restart] = share_of_gelu(x, y, inputs.get(name, np.full(len(x), np.nan)))
+        shares["at all knots"][name, restart] = share_of_gelu(x, y, np.ones_like(x))
+    series = {reading: pd.Series(each).rename_axis(["set", "restart"]) for reading, each in shares.items()}
+    return _on_each(series, above=0.5)
 
 
 def _wavelet(functions: pd.DataFrame) -> Verdict:

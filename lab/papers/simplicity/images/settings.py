@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from itertools import product
 from typing import Any
 
+import pandas as pd
+
 from lab.data import datasets
 from lab.errors import ArgumentError
 from lab.papers.entry import Field, Origin, compared
@@ -94,6 +96,11 @@ def data_of(scale: str, name: str) -> str | None:
     if check_scale(scale, SCALES) == "paper":
         return datasets.best(name)
     return (name if scale == "overnight" else f"{name}_sample") if name in OPEN else None
+
+
+def sample(table: pd.DataFrame, scale: str) -> str:
+    """What stands in for a whole set, of claims that a night measures on a sample, too."""
+    return "" if scale == "paper" else "a sample of 5,000 images in place of a whole set"
 
 
 def present(scale: str, names: Sequence[str] = SETS) -> tuple[str, ...]:

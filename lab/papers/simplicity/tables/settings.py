@@ -9,6 +9,8 @@ the machinery.
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import pandas as pd
+
 from lab.data import datasets
 from lab.data.shape import TableShape
 from lab.papers.entry import Origin, beside_scale, compared, shipped
@@ -124,6 +126,12 @@ def network(
     if method == IAFS:
         model = replace(model, inputs=Learned(search(scale, table, "identity", layers), "inputs"))
     return RunSpec(Tabular(table), model, replace(_RECIPE[like], trajectory=trajectory), seed, ("test", "train"))
+
+
+def smaller(table: pd.DataFrame, scale: str) -> str:
+    """Networks that stand in for the paper's."""
+    ours, theirs = (network(one).model.width for one in (scale, "paper"))
+    return "" if ours == theirs else f"networks of width {ours} in place of {theirs}"
 
 
 def search(scale: str, table: str, start: str, layers: int = _DEPTH) -> EpisodeSpec:

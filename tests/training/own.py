@@ -8,6 +8,7 @@ import torch
 from torch import nn
 
 from lab.data import Data
+from lab.nonlinearity.spline import Spline
 
 NUMBERS = np.random.default_rng(0).normal(size=(240, 6)).astype(np.float32)
 
@@ -124,6 +125,64 @@ class Projecting(nn.Module):
 
 def projecting(seed):
     return Projecting()
+
+
+class Features(nn.Module):
+    """What is drawn is an attribute, neither parameter nor buffer."""
+
+    def __init__(self):
+        super().__init__()
+        self.drawn, self.act, self.out = torch.randn(6, 12), nn.GELU(), nn.Linear(12, 2)
+
+    def forward(self, x):
+        return self.out(self.act(x @ self.drawn))
+
+
+def features(seed):
+    return Features()
+
+
+def splined(seed):
+    """A spline that is the user's stands before the activation."""
+    fixed = Spline.from_function(torch.sin, -3, 3, 13)
+    return nn.Sequential(nn.Linear(6, 8), fixed, nn.Linear(8, 8), nn.GELU(), nn.Linear(8, 2))
+
+
+class Centred(nn.Module):
+    """Buffers that are assigned anew: a running mean, of which evaluation makes use, and a number of steps."""
+
+    def __init__(self):
+        super().__init__()
+        self.layer, self.act, self.out = nn.Linear(6, 8), nn.GELU(), nn.Linear(8, 2)
+        self.register_buffer("mean", torch.zeros(8))
+        self.register_buffer("steps", torch.tensor(0))
+
+    def forward(self, x):
+        h = self.layer(x)
+        if self.training:
+            self.mean = 0.9 * self.mean + 0.1 * h.mean(0).detach()
+            self.steps = self.steps + 1
+        return self.out(self.act(h - self.mean) * self.steps.clamp(max=10) / 10)
+
+
+def centred(seed):
+    return Centred()
+
+
+class Annealed(nn.Module):
+    """Counts its steps in an attribute."""
+
+    def __init__(self):
+        super().__init__()
+        self.layer, self.act, self.out, self.steps = nn.Linear(6, 8), nn.GELU(), nn.Linear(8, 2), 0
+
+    def forward(self, x):
+        self.steps += self.training
+        return self.out(self.act(self.layer(x))) * min(1.0, self.steps / 10)
+
+
+def annealed(seed):
+    return Annealed()
 
 
 class Branching(nn.Module):

@@ -55,7 +55,9 @@ def test_the_gradient_through_all_steps_is_that_of_finite_differences(rule, rate
         torch.testing.assert_close(outcome.gradients[0][:, 0, knot], expected, rtol=1e-4, atol=1e-7)
 
 
-@pytest.mark.parametrize("make", [own.mlp, own.tied, own.dropout, own.projecting])
+@pytest.mark.parametrize(
+    "make", [own.mlp, own.tied, own.dropout, own.projecting, own.features, own.splined, own.annealed]
+)
 def test_an_episode_is_a_training_in_plain_torch(make):
     """Fresh weights of the episode, its rows in its order, then the loss on what it held out; with dropout, too."""
     state = made(make)

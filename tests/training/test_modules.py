@@ -168,6 +168,7 @@ def test_inputs_beyond_the_knots_are_counted():
         assert len(seen) == 2 and share == pytest.approx(float(torch.cat(beyond).float().mean()), abs=1e-3)
     assert made.beyond_of([0, 1]) == {"beyond": pytest.approx(sum(made.beyond) / 2)}
     assert fleet(own.signs(), own.mlp).beyond_of([0]) == {}
+    assert fleet(own.signs(), own.splined).beyond_of([0]) == {}, "the user's own splines do not count"
 
 
 def test_many_inputs_beyond_the_knots_are_said():
@@ -221,7 +222,8 @@ def test_rates_of_one_fleet_are_those_of_fleets_of_their_own():
 
 
 @pytest.mark.parametrize(
-    ("make", "data"), [(own.norms, own.images), (own.dropout, own.signs), (own.reader, own.sequences)]
+    ("make", "data"),
+    [(own.norms, own.images), (own.dropout, own.signs), (own.reader, own.sequences), (own.centred, own.signs)],
 )
 def test_a_resumed_fleet_ends_with_the_same_bits(make, data):
     whole, half, resumed = (fleet(data(), make) for _ in range(3))

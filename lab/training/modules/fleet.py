@@ -16,14 +16,14 @@ from lab.kinds import Batch, batch_key, check, check_run, optimizer
 from lab.nonlinearity.functions import scalars
 from lab.nonlinearity.spline import Spline
 from lab.nonlinearity.swap import put
-from lab.seeds import stream
+from lab.probes.reading import evaluating
 from lab.spec import DataSpec, EpisodeSpec, Fit, ModuleSearch, ModuleSpec, Resolved, RunSpec, object_of, replace
 from lab.spec.canonical import form
 from lab.training.episodes import deciding
 from lab.training.fleet import Fleet, counting, fleet_class
 from lab.training.inner_task import Functions, InnerTask, check_task, inner_task, most_rows
-from lab.training.modules.maker import Maker
-from lab.training.modules.side_by_side import WAYS, DataOfRuns, Drawn, Examples, SideBySide, known_by, mapped, on_device
+from lab.training.modules.maker import Maker, mapped
+from lab.training.modules.side_by_side import WAYS, DataOfRuns, Drawn, Examples, SideBySide, known_by, on_device
 from lab.training.optimizers import RunAdamW, RunRates, trainable
 from lab.training.two_loss import Search, run_of, start_of
 
@@ -78,14 +78,15 @@ class ModuleFleet(Fleet):
 
     @cached_property
     def beyond(self) -> list[float | None]:
-        """As Fleet.beyond, on the first batch, one model after the other."""
+        """As Fleet.beyond, of the splines that were put in, on the first batch, one model after the other."""
+        put_in = nn.ModuleList(net.get_submodule(name) for net in self.model.every for name in self.model.places)
         counts: list[list[int]] = []
 
         def count(phi: Spline, given: tuple[Tensor, ...]) -> None:
             counts[-1][0] += int(((given[0] < phi.low) | (given[0] > phi.high)).sum())
             counts[-1][1] += given[0].numel()
 
-        with counting(nn.ModuleList(self.model.every), count) as any_spline:
+        with counting(put_in, count) as any_spline, evaluating(nn.ModuleList(self.model.every)):
             if any_spline:
                 self.model.each(self.data.at(0).inputs, lambda: counts.append([0, 0]))
         return [out / of if of else None for out, of in counts] or [None] * len(self.specs)
@@ -203,32 +204,23 @@ class ModuleInnerTask(InnerTask):
         self.inputs, self.targets = on_device(take(self.data.inputs, rows), device), self.data.targets[rows].to(device)
         self.count = len(self.targets)
         self.maker: Maker = object_of(known_by(spec.model))  # type: ignore[arg-type]
-        place = Spline.zeros(spec.restarts[0].knots, spec.low, spec.high)
-        nets = [self.maker.new(stream(restart.seed, "episodes")) for restart in spec.restarts]
-        for net in nets:
-            put(net, self.maker.old, place, shared=True)
-        self.model = SideBySide(nets).to(device)
-        self.knots = next(m.values for m in self.model.net.modules() if isinstance(m, Spline))
+        self.place = Spline.zeros(spec.restarts[0].knots, spec.low, spec.high)
+        self.way = "loop"
+        self.fresh([restart.seed for restart in spec.restarts])
         if any(weight.is_complex() for weight in self.model.net.parameters()):
             raise ArgumentError(f"by='episodes' has no steps for complex weights; {INSTEAD}")
-        parameters = dict(self.model.net.named_parameters())
-        trained = {n: w for n, w in parameters.items() if w.requires_grad and w is not self.knots}
-        self.names, self.places = list(trained), list(trained.values())
-        self.noise: Sequence[int] = [restart.seed for restart in spec.restarts]
-        self.fresh(self.noise)
         self._choose()
 
     def fresh(self, seeds: Sequence[int]) -> None:
-        """As `InnerTask.fresh`; dropout has streams of these seeds, too."""
-        self.noise = list(seeds)
-        nets = [self.maker.new(seed) for seed in seeds]
-        made = [{**dict(net.named_parameters()), **dict(net.named_buffers())} for net in nets]
-        self.drawn = [torch.stack([weights[name].detach() for weights in made]).to(self.device) for name in self.names]
-        net = self.model.net
-        with torch.no_grad():  # what does not learn is of these models, too
-            for name, held in {**dict(net.named_parameters()), **dict(net.named_buffers())}.items():
-                if name not in self.names and name in made[0]:
-                    held.copy_(torch.stack([tensors[name] for tensors in made]))
+        """As `InnerTask.fresh`, with what does not learn; dropout has streams of these seeds, too."""
+        self.noise, nets = list(seeds), [self.maker.new(seed) for seed in seeds]
+        for net in nets:
+            names = put(net, self.maker.old, self.place, shared=True)
+        self.model = SideBySide(nets).to(self.device)
+        self.model.way, self.model.writes = self.way, self.maker.writes
+        self.knots = self.model.net.get_submodule(names[0]).values
+        self.places = [w for w in self.model.net.parameters() if w.requires_grad and w is not self.knots]
+        self.drawn = [weight.detach() for weight in self.places]
 
     def outputs(self, weights: Sequence[Tensor], batch: Examples) -> Tensor:
         """As `InnerTask.outputs`: in training mode on the batch of a step, else in evaluation mode."""
@@ -259,6 +251,7 @@ class ModuleInnerTask(InnerTask):
         batch = self.at_step(self.rows(index), 0)
         before = {name: buffer.clone() for name, buffer in self.model.net.named_buffers()}
         self.model.choose(batch.inputs, batch.loss, self.maker.way, timed=False)
+        self.way = self.model.way
         self.model.train()
         with torch.no_grad():
             self.outputs(self.weights(), batch)

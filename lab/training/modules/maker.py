@@ -1,8 +1,9 @@
 """The user's function that makes models: its checks, the activations that are called, and the models of a seed."""
 
+import copy
 import hashlib
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -11,6 +12,7 @@ from weakref import WeakValueDictionary
 import numpy as np
 import torch
 from torch import Tensor, nn
+from torch.func import functional_call
 from torch.overrides import TorchFunctionMode
 
 from lab.data import measures
@@ -47,6 +49,8 @@ def parts_in_evaluation(net: nn.Module) -> dict[str, nn.Module]:
 class CallRecorder(TorchFunctionMode):
     """Records which activations a model calls within the block; the model keeps its hooks, so give it a copy.
 
+    A module is replaced by a copy, as it will be by a function: what code calls through a list is not in its place.
+
     calls: how often each place was called, by its name. functional: of activation functions that were called elsewhere
     ("relu" for F.relu), the class of the module that called each.
     """
@@ -58,8 +62,13 @@ class CallRecorder(TorchFunctionMode):
         for place in places:
             if not isinstance(place.activation, nn.Module):
                 setattr(place.parent, place.attribute, partial(self._call, place.activation, place.name))
+            else:
+                module = copy.copy(place.activation)
+                for hooks in ("_forward_pre_hooks", "_forward_hooks"):
+                    setattr(module, hooks, getattr(module, hooks).copy())
+                setattr(place.parent, place.attribute, module)
         for module in net.modules():
-            names = [place.name for place in places if place.activation is module]
+            names = [place.name for place in places if getattr(place.parent, place.attribute) is module]
             module.register_forward_pre_hook(partial(self._enter, names))
             module.register_forward_hook(partial(self._leave, names))
 
@@ -136,7 +145,7 @@ class Maker:
     """make: a seed → a module. old: the activations that are replaced. example: inputs of two examples.
 
     way: "vmap" or "loop", where the user says how models are computed side by side; None: the faster one. notes: of
-    `notes_of`. reached: whether the model calls any of these activations.
+    `notes_of`. reached: whether the model calls any of these activations. writes: whether it writes into its inputs.
     """
 
     make: Callable[[int], nn.Module]
@@ -146,6 +155,7 @@ class Maker:
     way: str | None = None
     notes: tuple[str, ...] = ()
     reached: bool = True
+    writes: bool = False
 
     @torch_defaults()
     def new(self, seed: int) -> nn.Module:
@@ -166,12 +176,14 @@ class Maker:
         return net if net.training else net.train()  # as a whole where it comes in evaluation mode (`from_pretrained`)
 
     @torch_defaults()
-    def put(self, net: nn.Module, phi: nn.Module) -> None:
-        """A function into the place of a model's activations; what counts its channels at a first call has it here."""
-        put(net, self.old, phi)
+    def put(self, net: nn.Module, phi: nn.Module) -> list[str]:
+        """A function into the place of a model's activations, whose names it gives; what counts its channels at a first
+        call has it here."""
+        names = put(net, self.old, phi)
         if _is_lazy(net):
             with torch.random.fork_rng(devices=[]), torch.no_grad(), evaluating(net):
                 call(net, self.example)
+        return names
 
     @torch_defaults()
     def check(self, phi: nn.Module, name: str) -> None:
@@ -206,6 +218,7 @@ def maker(make: Any, old: Old | tuple[Old, ...], data: Data, name: str, way: str
     with evaluating(again):
         _check_call(again, data, rows)
         drawn = _check_alone(again, data, rows)
+    writes = _check_put_in(again, trial.example)
     notes, reached = notes_of(again, places_of(again, old), call, trial.example)
     notes = [*_said_of_modes(net), *drawn, *notes]
     count = sum(weight.numel() for weight in net.parameters())
@@ -213,7 +226,8 @@ def maker(make: Any, old: Old | tuple[Old, ...], data: Data, name: str, way: str
         raise ArgumentError(f"model(0) is a {type(net).__name__} without weights to train; give one that has some")
     kinds = old if isinstance(old, tuple) else (old,)
     words = ", ".join(k if isinstance(k, str) else f"{k.__module__}.{getattr(k, '__qualname__', k)}" for k in kinds)
-    return Maker(make, old, trial.example, count, way, tuple(notes), reached), ModuleSpec(name, layout(net), words)
+    made = Maker(make, old, trial.example, count, way, tuple(notes), reached, writes)
+    return made, ModuleSpec(name, layout(net), words)
 
 
 def _is_lazy(net: nn.Module) -> bool:
@@ -234,8 +248,33 @@ def layout(net: nn.Module) -> str:
 
 
 def call(net: nn.Module, inputs: Inputs) -> Tensor:
-    """The output of a model: a tensor, the `logits` of an object, or the first of several."""
-    return answer(net(inputs) if isinstance(inputs, Tensor) else net(**inputs))
+    """The output of a model: a tensor, the `logits` of an object, or the first of several. It may change its inputs in
+    place, so that it gets copies."""
+    given = mapped(Tensor.clone, inputs)
+    return answer(net(given) if isinstance(given, Tensor) else net(**given))
+
+
+def call_with(net: nn.Module, tensors: dict[str, Tensor], inputs: Inputs) -> Tensor:
+    """As `call`, with other tensors in the place of parameters and buffers, by the names of `tensors_of`; where code
+    assigns one anew, the new one is in `tensors` afterwards. It gets the inputs themselves."""
+    args, words = ((inputs,), {}) if isinstance(inputs, Tensor) else ((), dict(inputs))
+    return answer(functional_call(net, tensors, args, words, tie_weights=False))
+
+
+def tensors_of(net: nn.Module, instead: Mapping[int, Tensor]) -> dict[str, Tensor]:
+    """Parameters and buffers by name: of each module once, tied ones under the name of each module that has them. With
+    torch's own names, and its tying, a module in two places would not be restored. instead: others, by their id."""
+    tensors = {}
+    for path, module in net.named_modules():
+        for name, tensor in [*module._parameters.items(), *module._buffers.items()]:
+            if tensor is not None:
+                tensors[f"{path}.{name}" if path else name] = instead.get(id(tensor), tensor)
+    return tensors
+
+
+def mapped(function: Callable[[Tensor], Tensor], inputs: Any) -> Any:
+    """A function of the tensor, or of each of a dictionary."""
+    return function(inputs) if isinstance(inputs, Tensor) else {n: function(part) for n, part in inputs.items()}
 
 
 def answer(output: Any) -> Tensor:
@@ -317,6 +356,31 @@ def _check_alone(net: nn.Module, data: Data, rows: Tensor) -> list[str]:
                 " right (tokenizer.padding_side = 'right'), or give position_ids"
             )
     return []
+
+
+def _check_put_in(net: nn.Module, inputs: Inputs) -> bool:
+    """Whether the model writes into its inputs. ArgumentError where it takes weights or buffers from elsewhere than its
+    modules, so that it does not compute with those that `call_with` puts there."""
+    held = {**dict(net.named_parameters()), **dict(net.named_buffers())}
+    trained = {name: tensor for name, tensor in held.items() if tensor.requires_grad}
+    versions = {name: tensor._version for name, tensor in held.items()}
+    missed, writes = dict[str, None](), False
+    for mode in (evaluating(net), nullcontext()):
+        others = {id(t): t.detach().clone().requires_grad_(t.requires_grad) for t in held.values()}
+        given = mapped(Tensor.clone, inputs)
+        with torch.random.fork_rng(devices=[]), suppress(Exception), mode:  # what fails in training says so later
+            output = call_with(net, tensors_of(net, others), given)
+            if output.requires_grad:
+                gradients = torch.autograd.grad(output.abs().sum(), list(trained.values()), allow_unused=True)
+                missed |= {n: None for n, g in zip(trained, gradients, strict=True) if g is not None}
+        writes |= any(part._version for part in ([given] if isinstance(given, Tensor) else given.values()))
+    missed |= {name: None for name, tensor in held.items() if tensor._version != versions[name]}
+    if missed:
+        raise ArgumentError(
+            f"the model takes {listed(list(missed))} from a list, or what else it keeps beside its modules, and these"
+            " would not learn, since others are put into the modules; read them in forward, as self.layer.weight"
+        )
+    return writes
 
 
 def _close(one: Tensor, other: Tensor) -> bool:

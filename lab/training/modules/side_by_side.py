@@ -13,7 +13,6 @@ from typing import Any
 import numpy as np
 import torch
 from torch import Tensor, nn
-from torch.func import functional_call
 
 from lab.data import measures
 from lab.data.data import Data, Inputs, take
@@ -25,7 +24,7 @@ from lab.nonlinearity.swap import put
 from lab.probes.reading import evaluating
 from lab.seeds import stream
 from lab.spec import DataSpec, ModuleSpec, RunSpec, object_of
-from lab.training.modules.maker import Maker, answer, failing, parts_in_evaluation
+from lab.training.modules.maker import Maker, call_with, failing, mapped, parts_in_evaluation, tensors_of
 from lab.training.sequences import Order
 
 WAYS = ("vmap", "loop")
@@ -45,7 +44,8 @@ class SideBySide(nn.Module):
 
     way: "vmap" computes all at once; "loop" one after the other, for models that vmap does not see through: with
     dropout, LSTMs, control flow that depends on the data. The values agree up to rounding. note: why it is so.
-    needs_loop: vmap was tried, and cannot be taken.
+    needs_loop: vmap was tried, and cannot be taken. writes: whether models write into their inputs, and get copies.
+    places: names of where a function was put.
     """
 
     def __init__(self, nets: Sequence[nn.Module], spline: Spline | None = None):
@@ -54,6 +54,7 @@ class SideBySide(nn.Module):
         # in a tuple: else they would be parts of this. What is neither parameter nor buffer is theirs
         self.every = tuple(nets)
         self.way, self.note, self.needs_loop, self.dtype = "loop", "", False, torch.float32
+        self.writes, self.places = False, list[str]()
         # in a tuple: else it would be a parameter of this
         self.knots: tuple[Tensor, ...] = () if spline is None else (spline.values,)
         _stack(nets, self.knots)
@@ -69,7 +70,7 @@ class SideBySide(nn.Module):
     def forward(self, inputs: Inputs, noise: Noise | None = None, instead: Instead | None = None) -> Tensor:
         """The output of each model for its own inputs. instead: tensors in the place of its parameters, by their id."""
         with torch.autocast(_device(inputs).type, self.dtype) if self.dtype != torch.float32 else nullcontext():
-            held = self._held(instead or {})
+            held = tensors_of(self.net, instead or {})
             outputs = self._at_once(held, inputs) if self.way == "vmap" else self._one_by_one(held, inputs, noise)
         return at_least_float32(outputs) if outputs.is_floating_point() else outputs
 
@@ -77,17 +78,33 @@ class SideBySide(nn.Module):
         axes = {name: None if self._is_shared(tensor) else 0 for name, tensor in held.items()}
         with warnings.catch_warnings():  # whether that is slower than a loop is measured
             warnings.filterwarnings("ignore", "There is a performance drop because we have not yet implemented")
-            return torch.vmap(self._call, in_dims=(axes, 0), randomness="error")(held, inputs)
+            outputs, changed = torch.vmap(self._call, in_dims=(axes, 0), randomness="error")(held, inputs)
+        self._assign(changed)
+        return outputs
 
     def _one_by_one(self, held: dict[str, Tensor], inputs: Inputs, noise: Noise | None) -> Tensor:
-        outputs = []
+        outputs, changed, after = [], dict[str, Tensor](), []
         for net in self.every[1:]:
             for part, like in zip(net.modules(), self.net.modules(), strict=True):
                 part.training = like.training
         for run, (tensors, given) in enumerate(self._each(held, inputs)):
             with _drawing(noise, run, _device(given)) if self.training and noise is not None else nullcontext():
-                outputs.append(self._call(tensors, given, self.every[run]))
+                output, new = self._call(tensors, given, self.every[run])
+            outputs.append(output)
+            changed |= new
+            after.append(tensors)
+        self._assign({name: torch.stack([tensors[name].detach() for tensors in after]) for name in changed})
         return torch.stack(outputs)
+
+    def _assign(self, buffers: dict[str, Tensor]) -> None:
+        """Take up the buffers that the models' code has assigned anew, with the run axis."""
+        for name, buffer in buffers.items():
+            home, _, attribute = name.rpartition(".")
+            if buffer.shape != getattr(module := self.net.get_submodule(home), attribute).shape:
+                raise ArgumentError(
+                    f"the model's code gives its buffer {name} another shape; let it keep one, or be no buffer"
+                )
+            setattr(module, attribute, buffer.contiguous())
 
     def _each(self, held: dict[str, Tensor], inputs: Inputs) -> Iterator[tuple[dict[str, Tensor], Inputs]]:
         parts = {id(t): [t] * self.runs if self._is_shared(t) else t.unbind(0) for t in held.values()}
@@ -96,23 +113,17 @@ class SideBySide(nn.Module):
 
     def each(self, inputs: Inputs, begin: Callable[[], None]) -> None:
         """Compute the models one by one, as they are. begin: called before each."""
-        for run, (tensors, given) in enumerate(self._each(self._held({}), inputs)):
+        for run, (tensors, given) in enumerate(self._each(tensors_of(self.net, {}), inputs)):
             begin()
             self._call(tensors, given, self.every[run])
 
-    def _call(self, held: dict[str, Tensor], inputs: Inputs, net: nn.Module | None = None) -> Tensor:
-        args, words = ((inputs,), {}) if isinstance(inputs, Tensor) else ((), dict(inputs))
-        return answer(functional_call(net or self.net, held, args, words, tie_weights=False))
-
-    def _held(self, instead: Instead) -> dict[str, Tensor]:
-        """Parameters and buffers by name: of each module once, tied ones under the name of each module that has them.
-        With torch's own names, and its tying, a module in two places would not be restored."""
-        tensors = {}
-        for path, module in self.net.named_modules():
-            for name, tensor in [*module._parameters.items(), *module._buffers.items()]:
-                if tensor is not None:
-                    tensors[f"{path}.{name}" if path else name] = instead.get(id(tensor), tensor)
-        return tensors
+    def _call(
+        self, tensors: dict[str, Tensor], inputs: Inputs, net: nn.Module | None = None
+    ) -> tuple[Tensor, dict[str, Tensor]]:
+        """The output of a model, and the buffers that its code assigns anew."""
+        before = dict(tensors)
+        output = call_with(net or self.net, tensors, mapped(Tensor.clone, inputs) if self.writes else inputs)
+        return output, {name: new.detach() for name, new in tensors.items() if new is not before[name]}
 
     @property
     def spline(self) -> Spline:
@@ -145,7 +156,7 @@ class SideBySide(nn.Module):
         """ArgumentError where these models cannot be trained one by one, as all can that torch puts weights into."""
         hint = "its weights are put in at each call: leave out torch.utils.checkpoint, and code that keeps them"
         self.way = "loop"
-        with failing("a training step of the model fails with", hint), self._same_buffers():
+        with failing("a training step of the model fails with", hint), self._unchanged():
             self._gradients(inputs, loss)
 
     def _why_no_vmap(self, inputs: Inputs, loss: Callable[[Tensor], Tensor]) -> str:
@@ -153,7 +164,7 @@ class SideBySide(nn.Module):
         by_way: dict[str, list[Tensor]] = {}
         try:
             for self.way in WAYS:
-                with self._same_buffers():
+                with self._unchanged():
                     by_way[self.way] = self._gradients(inputs, loss) + [b.clone() for b in self.net.buffers()]
                     with evaluating(self), torch.no_grad():
                         by_way[self.way].append(self(inputs))
@@ -180,7 +191,7 @@ class SideBySide(nn.Module):
 
     def _seconds(self, way: str, inputs: Inputs, loss: Callable[[Tensor], Tensor]) -> float:
         self.way, start, end = way, 0.0, 0.0
-        with self._same_buffers():
+        with self._unchanged():
             for _ in range(2):  # the first one warms up
                 start = time.perf_counter()
                 self._gradients(inputs, loss)
@@ -190,32 +201,39 @@ class SideBySide(nn.Module):
         return end - start
 
     @contextmanager
-    def _same_buffers(self) -> Iterator[None]:
-        """Buffers have their values back after the block."""
-        before = [buffer.clone() for buffer in self.net.buffers()]
+    def _unchanged(self) -> Iterator[None]:
+        """Buffers and plain attributes of the models are what they were after the block."""
+        parts = {part: None for net in (self.net, *self.every) for part in net.modules()}
+        before = [(part, dict(part.__dict__), dict(part._buffers)) for part in parts]
+        values = [buffer.clone() for buffer in self.net.buffers()]
         try:
             yield
         finally:
-            for buffer, value in zip(self.net.buffers(), before, strict=True):
+            for part, attributes, buffers in before:
+                part.__dict__.clear()
+                part.__dict__.update(attributes)
+                for name, buffer in buffers.items():
+                    part._buffers[name] = buffer
+            for buffer, value in zip(self.net.buffers(), values, strict=True):
                 buffer.copy_(value)
 
 
 @build.register(ModuleSpec)
 def _(model: ModuleSpec, sizes: Sizes, specs: Sequence[RunSpec], modules: Sequence[nn.Module | None]) -> SideBySide:
     phi, maker = modules[0], object_of(known_by(model))
-    nets = [maker.new(spec.seed) for spec in specs]
+    nets, places = [maker.new(spec.seed) for spec in specs], list[str]()
     if isinstance(phi, Spline) and not phi.values.requires_grad:  # what learns on is each model's own
         for net in nets:
-            for name in put(net, maker.old, nn.Identity(), shared=True):
+            for name in (places := put(net, maker.old, nn.Identity(), shared=True)):
                 home, _, attribute = name.rpartition(".")
                 setattr(net.get_submodule(home), attribute, phi)
         made = SideBySide(nets, phi)
     else:
         for net in nets:
             if phi is not None:
-                maker.put(net, phi)
+                places = maker.put(net, phi)
         made = SideBySide(nets)
-    made.dtype = getattr(torch, specs[0].recipe.precision)
+    made.dtype, made.writes, made.places = getattr(torch, specs[0].recipe.precision), maker.writes, places
     return made
 
 
@@ -362,11 +380,6 @@ def _(task: DataSpec, spec: RunSpec) -> None:
     for name in ("train", *spec.evaluate):
         if name not in data.rows:
             raise ArgumentError(f"{data.name} has no split {name!r}; it has {', '.join(data.rows)}")
-
-
-def mapped(function: Callable[[Tensor], Tensor], inputs: Any) -> Any:
-    """A function of the tensor, or of each of a dictionary."""
-    return function(inputs) if isinstance(inputs, Tensor) else {n: function(part) for n, part in inputs.items()}
 
 
 def on_device(inputs: Inputs, device: torch.device) -> Inputs:

@@ -25,7 +25,7 @@ from lab.probes.arguments import calling
 from lab.probes.calling import rows
 from lab.probes.loss import LossFunction
 from lab.probes.reading import reading
-from lab.training.modules.maker import call
+from lab.training.modules.calls import call
 from lab.widgets.drawing import draw
 from lab.widgets.explorer import LABEL, WIDE, Explorer, menu
 from lab.widgets.pages import Frames, live

@@ -22,7 +22,8 @@ from lab.spec.canonical import form
 from lab.training.episodes import deciding
 from lab.training.fleet import Fleet, counting, fleet_class
 from lab.training.inner_task import Functions, InnerTask, check_task, inner_task, most_rows
-from lab.training.modules.maker import Maker, mapped
+from lab.training.modules.calls import mapped
+from lab.training.modules.maker import Maker
 from lab.training.modules.side_by_side import WAYS, DataOfRuns, Drawn, Examples, SideBySide, known_by, on_device
 from lab.training.optimizers import RunAdamW, RunRates, trainable
 from lab.training.two_loss import Search, run_of, start_of

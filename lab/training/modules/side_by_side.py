@@ -24,7 +24,8 @@ from lab.nonlinearity.swap import put
 from lab.probes.reading import evaluating
 from lab.seeds import stream
 from lab.spec import DataSpec, ModuleSpec, RunSpec, object_of
-from lab.training.modules.maker import Maker, call_with, failing, mapped, parts_in_evaluation, tensors_of
+from lab.training.modules.calls import call_with, mapped, tensors_of
+from lab.training.modules.maker import Maker, failing, parts_in_evaluation
 from lab.training.sequences import Order
 
 WAYS = ("vmap", "loop")

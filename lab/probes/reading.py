@@ -4,7 +4,7 @@ import functools
 import inspect
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from types import CellType, CodeType, FunctionType, MethodType, ModuleType
 from typing import Any
 
@@ -52,7 +52,9 @@ def reading(f: object, exact: bool = False) -> Iterator[None]:
         if exact:
             for restore in in_float32(tensors):
                 stack.callback(restore)
-            stack.enter_context(_full_precision(tensors))
+            for kind in {"cpu", *(tensor.device.type for tensor in tensors)} & {"cpu", "cuda"}:
+                stack.enter_context(torch.autocast(kind, enabled=False))
+            stack.enter_context(full_precision())
         set_evaluation_mode(parts)
         stack.enter_context(torch.inference_mode(False))  # which asks for gradients
         stack.enter_context(torch.no_grad())
@@ -203,25 +205,25 @@ def _write_back(tensor: Tensor, before: Tensor) -> None:
 
 
 @contextmanager
-def _full_precision(tensors: Any) -> Iterator[None]:
-    """No product of float32 is computed in less: not by `autocast`, not by a setting of torch."""
+def full_precision(tf32: bool = False) -> Iterator[None]:
+    """No product of float32 is computed in less, whatever torch is set to. tf32: convolutions on a GPU are computed in
+    TF32, as torch does after its import."""
     backends: Any = torch.backends
     cudnn, mkldnn = backends.cudnn, backends.mkldnn
     new = hasattr(backends.cuda.matmul, "fp32_precision")  # torch 2.9
     name, full = ("fp32_precision", "ieee") if new else ("allow_tf32", False)
-    others = [cudnn.conv, cudnn.rnn, mkldnn.matmul, mkldnn.conv] if new else [cudnn]
-    places = [backends.cuda.matmul, *others]
-    before = [getattr(place, name) for place in places]
+    wanted = dict.fromkeys([backends.cuda.matmul, *([mkldnn.matmul, mkldnn.conv, mkldnn.rnn] if new else [])], full)
+    wanted |= dict.fromkeys([cudnn.conv, cudnn.rnn] if new else [cudnn], ("tf32" if tf32 else full) if new else tf32)
     with ExitStack() as stack:
-        for kind in {"cpu", *(tensor.device.type for tensor in tensors)} & {"cpu", "cuda"}:
-            stack.enter_context(torch.autocast(kind, enabled=False))
-        try:
-            for place in places:
-                setattr(place, name, full)
-            yield
-        finally:
-            for place, value in zip(places, before, strict=True):
+        with suppress(RuntimeError):  # which torch raises where its newer settings, below, are used alone
+            if (word := torch.get_float32_matmul_precision()) != "highest":
+                stack.callback(torch.set_float32_matmul_precision, word)
+                torch.set_float32_matmul_precision("highest")
+        for place, value in wanted.items():
+            if (before := getattr(place, name)) not in (value, "none"):
+                stack.callback(setattr, place, name, before)
                 setattr(place, name, value)
+        yield
 
 
 def _uses(value: object) -> list[object]:

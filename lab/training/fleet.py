@@ -24,7 +24,7 @@ from lab.models.mlp import InputFunctions
 from lab.nonlinearity.functions import named
 from lab.nonlinearity.part import as_module
 from lab.nonlinearity.spline import Spline
-from lab.probes.reading import evaluating
+from lab.probes.reading import evaluating, full_precision
 from lab.resolve import resolve
 from lab.spec import UNCHANGED, Knots, KnotTable, ModuleSpec, Resolved, RunSpec, key
 from lab.store import Store
@@ -378,7 +378,8 @@ def torch_defaults() -> Iterator[None]:
     """torch as it is after its import, whatever a notebook has set: what a key stands for does not depend on that.
 
     Within the block, or the function that it decorates: gradients, also under `torch.inference_mode`; float32, the
-    CPU where no device is named; neither autocast nor the search for anomalies, since the lab itself watches losses.
+    CPU where no device is named; products of float32 in full; neither autocast nor the search for anomalies, since the
+    lab itself watches losses.
 
     >>> with torch.inference_mode(), torch_defaults():
     ...     torch.is_grad_enabled(), torch.is_inference_mode_enabled()
@@ -398,4 +399,5 @@ def torch_defaults() -> Iterator[None]:
         if dtype != torch.float32:  # of all threads: nothing is put back that another one may have set
             stack.callback(torch.set_default_dtype, dtype)
             torch.set_default_dtype(torch.float32)
+        stack.enter_context(full_precision(tf32=True))
         yield

@@ -8,6 +8,7 @@ from torch import nn
 
 import lab
 from lab.store import Store
+from lab.training.fleet import torch_defaults
 from tests.training import own
 
 
@@ -67,3 +68,33 @@ def test_the_same_bits_whatever_is_set(call, name, usual, tmp_path):
         assert (torch.is_grad_enabled(), torch.get_default_dtype(), torch.get_default_device()) == state
     for one, other in zip(trained(), usual[call], strict=True):
         assert one.dtype == other.dtype and one.device == other.device and bool((one.detach() == other).all())
+
+
+@contextmanager
+def old_setting():
+    torch.set_float32_matmul_precision("medium")
+    yield torch.get_float32_matmul_precision
+    torch.set_float32_matmul_precision("highest")
+
+
+@contextmanager
+def new_setting():
+    places = (torch.backends.mkldnn.matmul, torch.backends.cuda.matmul)
+    for place, word in zip(places, ("bf16", "tf32"), strict=True):
+        place.fp32_precision = word
+    yield lambda: [place.fp32_precision for place in places]
+    for place in places:
+        place.fp32_precision = "none"
+
+
+@pytest.mark.parametrize("setting", [old_setting, new_setting])
+def test_products_are_of_float32_whatever_is_set(setting):
+    if setting is new_setting and not hasattr(torch.backends.cuda.matmul, "fp32_precision"):
+        pytest.skip("torch has it from 2.9 on")
+    a = torch.randn(256, 256, generator=torch.Generator().manual_seed(0))
+    usual = a @ a
+    with setting() as state:
+        before = state()
+        with torch_defaults():
+            assert torch.equal(a @ a, usual) and torch.get_float32_matmul_precision() == "highest"
+        assert state() == before

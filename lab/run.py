@@ -195,7 +195,7 @@ class Run(Stored, Drawn):
 
     @property
     def diverged(self) -> tuple[int, float] | None:
-        """Step and value of the first loss that was not finite, or None."""
+        """Step and value of the first loss that was not finite, or None. NaN: of a weight, seen at an evaluation."""
         note = self._stored[2]["diverged"]
         return None if note is None else (note[0], float(note[1]))
 

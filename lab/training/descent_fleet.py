@@ -54,9 +54,10 @@ class DescentFleet(Fleet):
 
     def measure(self) -> None:
         """As Fleet.measure, and decide which runs keep these weights and which stop."""
-        alive, mean = self.living, self.average.mean()
+        mean = self.average.mean()
         with self._holding(mean):
-            scores = self.scores()
+            self.watch_weights()
+            alive, scores = self.living, self.scores()
         self.history.close(self.step, scores)
         better, recipe = alive.copy(), self.recipe
         signs = {f"{name}_{recipe.watch}": sign for name, sign in self.data.metric_signs.items()}

@@ -160,8 +160,7 @@ class Tuner:
         logits = self.classifier(*padded([self._rows[i] for i in chosen], self._device))
         loss = F.cross_entropy(logits, self._labels[chosen].to(self._device))
         if not loss.isfinite():
-            said = f"seed {self.seed} diverged at step {self.step + 1} of its tuning on {self.task}"
-            raise LabError(f"{said} (a loss of {loss.item():g}); tune at a lower rate than {self.tuning.rate:g}")
+            raise self._diverged(self.step + 1, f"a loss of {loss.item():g}")
         self._optimizer.zero_grad()
         loss.backward()
         self._optimizer.step()
@@ -170,7 +169,13 @@ class Tuner:
         if number == self.batches - 1:
             self._measure()
 
+    def _diverged(self, step: int, what: str) -> LabError:
+        said = f"seed {self.seed} diverged at step {step} of its tuning on {self.task} ({what})"
+        return LabError(f"{said}; tune at a lower rate than {self.tuning.rate:g}")
+
     def _measure(self) -> None:
+        if not all(weight.isfinite().all() for weight in self._trained.values()):
+            raise self._diverged(self.step, "weights are not finite")
         answers = _answers(self.classifier, self._held_out, self.tuning.batch, self._device)
         accuracy, task_score = (score(answers, self._truth, kind) for kind in ("accuracy", TASKS[self.task].score))
         self._scores.append((self._loss / len(self._rows), accuracy, task_score))

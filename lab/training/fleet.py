@@ -67,11 +67,12 @@ class Fleet:
         self.model = model_of(self.specs, modules).to(self.device)
         self.parts = dict(zip(specs[0].model.parts, modules, strict=True))  # its non-linearities by name
         self.weights = trainable(self.model)
+        self.finite = [bool(weight.isfinite().all()) for weight in self.weights]  # all but a mask's infinities
         self.optimizer = optimizer(self.recipe, [spec.recipe for spec in specs], self.model)
         self.data = training_data(specs[0].task, self.specs, self.device)
         self.history = History(len(specs), self.data.columns)
         self.step = 0
-        self.died = np.full(len(specs), -1)  # step at which a run's loss was no longer finite
+        self.died = np.full(len(specs), -1)  # step at which a run's loss, or a weight, was no longer finite
         self.last_value = np.full(len(specs), np.nan)  # and that loss
 
     def batch(self, step: int) -> Batch:
@@ -175,7 +176,15 @@ class Fleet:
 
     def measure(self) -> None:
         """Evaluate, and end an interval of the history."""
+        self.watch_weights()
         self.history.close(self.step, self.scores())
+
+    def watch_weights(self) -> None:
+        """Record runs with a weight that is no longer finite: the largest of NaNs is class 0, which may be right."""
+        watched = [weight for weight, finite in zip(self.weights, self.finite, strict=True) if finite]
+        fine = [weight.detach()[..., None].isfinite().flatten(1).all(1).cpu().numpy() for weight in watched]
+        for run in np.flatnonzero(~np.all(fine, 0) & (self.died < 0)):
+            self.died[run] = self.step
 
     def skip(self) -> None:
         """Go to the end, where no run trains on any more. Here runs that have diverged are evaluated, too."""

@@ -7,7 +7,7 @@ from sklearn.metrics import f1_score, matthews_corrcoef
 
 from lab.data.sentence_sets import GLUE, PARQUET, TASKS, SentencesShape, of_hub, of_tables
 from lab.data.sentences import Labelled
-from lab.errors import ArgumentError
+from lab.errors import ArgumentError, LabError
 from lab.kinds import Sizes, build
 from lab.models.small_language import FORMS, SmallLanguageModel
 from lab.probes.language import Reader
@@ -108,6 +108,19 @@ def test_a_task_that_can_be_learned_is_learned_and_seeds_decide(family):
     assert first.equals(again) and not first["loss"].equals(other["loss"])
     best = found[found["best"]]
     assert len(best) == 1 and best["score"].item() == found["score"].max() > 0.9 > 0 == best["constant"].item()
+
+
+def test_weights_that_are_not_finite_at_the_end_are_said(monkeypatch):
+    tuner = Tuner(pretrained("gpt_neo"), READER, "sst2", sentences(20, 0), sentences(10, 1), tuning=Tuning(0.1, 20, 1))
+    step = tuner._optimizer.step
+
+    def last_step():
+        step()
+        tuner.classifier.out.weight.data[0, 0] = np.nan
+
+    monkeypatch.setattr(tuner._optimizer, "step", last_step)
+    with pytest.raises(LabError, match=r"diverged at step 1 of its tuning on sst2 \(weights are not finite\)"):
+        train(tuner)
 
 
 def test_training_ends_where_nothing_gets_better():

@@ -30,7 +30,8 @@ UNNOTED = "2"  # the revision of results from before it was noted
 
 
 class MixedRevisionsError(LabError):
-    """Results of two revisions of the lab's arithmetic (`ARITHMETIC`) are asked for together."""
+    """Results of two revisions of the lab's arithmetic (`ARITHMETIC`), or of two contents of a data set, are asked for
+    together."""
 
 
 def arithmetic(spec: object) -> str:

@@ -18,8 +18,9 @@ from lab.devices import device_name
 from lab.errors import ArgumentError
 from lab.jobs.course import Course
 from lab.nonlinearity import native, op
-from lab.spec import needs
+from lab.spec import needs, sources
 from lab.store import Spec, Store
+from lab.store.sources import digests
 from lab.versions import ARITHMETIC, arithmetic, trained_with
 
 WAIT = 0.5  # seconds between two looks at what another process trains
@@ -164,19 +165,22 @@ def run_with_checkpoints(
     job: Job, store: Store, state: State, loop: Callable, tell: Callable[[Any], None], steps: Callable[[], str] = str
 ) -> dict:
     """Run a loop to its end, from its last checkpoint where there is one, keeping new ones; notes of what it took, in
-    all processes that worked on it. One of another revision of the arithmetic is left: its result would be of two.
+    all processes that worked on it. One of another revision of the arithmetic, or of other data, is left: its result
+    would be of two.
 
     steps: how steps were taken here, behind the name of the kernel.
     """
     before: Mapping[str, Any] = {}
     is_there = job.keep is None or all(store.has_course(spec, job.keep) for spec in job.specs)
     course = None if is_there else Course(job.specs, cast(int, job.keep))
-    saved, revision = store.checkpoint(job.specs), arithmetic(job.specs[0])
+    saved, revision, data = store.checkpoint(job.specs), arithmetic(job.specs[0]), digests(sources(tuple(job.specs)))
     written = None if saved is None else saved.pop(NOTES, None)
     said = {} if written is None else json.loads(bytes(written.tolist()))
     if (other := said.get("arithmetic", revision)) != revision:
         left = f"a checkpoint of revision {other} of the lab's arithmetic is left, today's is {revision}"
         print(f"{left}: training begins again", file=sys.stderr)
+    elif saved is not None and said.get("data", data) != data:
+        print(f"a checkpoint of another {', '.join(data)} is left: training begins again", file=sys.stderr)
     elif saved is not None and (course is None or course.restore(saved)):
         before = said
         state.restore(saved)
@@ -186,7 +190,7 @@ def run_with_checkpoints(
     start, clock = time.perf_counter(), [time.monotonic()]
 
     def so_far() -> dict:
-        notes = _continued(before, here | {"kernel": here["kernel"] + steps()})
+        notes = _continued(before, here | {"kernel": here["kernel"] + steps()}) | ({"data": data} if data else {})
         return {"device": job.device} | notes | {"seconds": before.get("seconds", 0.0) + time.perf_counter() - start}
 
     def each_step(state: State) -> bool:

@@ -33,7 +33,7 @@ from lab.spec.models import (
 )
 from lab.spec.own import DataSpec, OwnTable, OwnTask, known_here_alone, object_of, own_table, own_task, register_object
 from lab.spec.recipes import TUNINGS, AdamTrapezoid, AdamWCosine, ConstantRate, Fit, Tuning
-from lab.spec.runs import FineTuning, RunSpec, all_needs, needs
+from lab.spec.runs import FineTuning, RunSpec, all_needs, needs, sources
 from lab.spec.searches import (
     EpisodeSpec,
     InterpolatedSpec,

@@ -1,6 +1,6 @@
 """Runs: a task, a model, a recipe and a seed; fine-tuning of one; and the searches that a spec needs."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, is_dataclass
 from typing import Any
 
 from lab.spec.models import Learned, Shaped
@@ -55,6 +55,11 @@ class FineTuning(OfTask):
     examples: int | None = None
 
     @property
+    def sources(self) -> tuple[str, ...]:
+        """The data set of its task."""
+        return (self.task,)
+
+    @property
     def model(self) -> Any:
         """That of the run."""
         return self.pretrained.model
@@ -78,3 +83,12 @@ def needs(spec: Any) -> list[Any]:
 def all_needs(spec: Any) -> list[Any]:
     """What has to be there before this spec is trained, and what that needs in turn, first of all; some of it twice."""
     return [each for need in needs(spec) for each in [*all_needs(need), need]]
+
+
+def sources(spec: Any) -> set[str]:
+    """Names of the data sets that a spec reads, in any of its parts: also those of the searches that it needs."""
+    if isinstance(spec, tuple):
+        return set().union(*map(sources, spec))
+    if not is_dataclass(spec):
+        return set()
+    return set(getattr(spec, "sources", ())).union(*(sources(getattr(spec, field.name)) for field in fields(spec)))

@@ -24,10 +24,11 @@ from torch import Tensor
 from lab.errors import ArgumentError, LabError, check_path, check_type, shown
 from lab.files import check_no_file, read, sync, temporary, user_folder
 from lab.places import default_folder
-from lab.spec import from_json, is_search, key, needs
+from lab.spec import all_needs, from_json, is_search, key, needs
 from lab.store import checkpoints, contents, leases, objects, results
 from lab.store.checkpoints import Spec
 from lab.store.results import DamagedError
+from lab.store.sources import check_data
 from lab.versions import check_one_revision
 
 ADVICE = "run `lab store clean` to remove it; it is then trained again when it is needed"
@@ -81,9 +82,14 @@ class Store:
     def check_one_revision(self, specs: Iterable[Spec]) -> None:
         """Raise MixedRevisionsError where, once all of these are here, some would have been trained by another revision
         of the lab's arithmetic than the others: their numbers are not to be compared. Kinds of models that have a
-        revision of their own are counted apart."""
+        revision of their own are counted apart. The same, or a LabWarning, where they, or searches that they need, were
+        trained on another content of a data set than is here (`lab.store.sources`)."""
         each = dict.fromkeys(specs)
-        check_one_revision((spec, self.notes(spec) if self.has(spec) else None) for spec in each)
+        notes = {spec: self.notes(spec) if self.has(spec) else None for spec in each}
+        check_one_revision(notes.items())
+        for need in dict.fromkeys(need for spec in each for need in all_needs(spec)):
+            notes.setdefault(need, self.notes(need) if self.has(need) else None)
+        check_data(list(notes.items()))
 
     def other_contents(self) -> list[str]:
         """One line for each result that the second folder has, too, with other numbers."""

@@ -41,6 +41,11 @@ class Text:
         return f"{self.corpus} {self.tokens}"
 
     @property
+    def sources(self) -> tuple[str, ...]:
+        """The data set of its text."""
+        return (self.corpus,)
+
+    @property
     def data(self) -> Tokens:
         return tokens.tokenized(self.corpus, self.tokens, self.least)
 

@@ -65,7 +65,8 @@ def compare(
         None: all have `rate`.
     steps, rate, batch (128; None, or as many as there are: all examples), optimizer ("adam", "adamw", "sgd"), schedule
         ("trapezoid", "cosine", "constant"), precision ("float32", "bfloat16"), every: of training. Of "adamw" alone
-        decay (0): matrices and kernels shrink by rate × decay a step, biases and norms do not. Of "sgd" alone momentum
+        decay (0): matrices and kernels shrink by rate × decay a step; biases, norms, functions that learn and what has
+        no gradient do not. Of "sgd" alone momentum
         (.9). warmup (.05) and cooldown (.5): shares of the steps, of a trapezoid; a cosine has the first alone.
         threads: of torch on a CPU, by default as many as it has; another number rounds otherwise.
     name: of your model. With a name, results are kept in the store, and a killed call, repeated, continues. A result is

@@ -190,7 +190,8 @@ class Adam(Fused):
 
 
 class RunRates(FleetOptimizer):
-    """An optimizer with a rate for each run: `rates` (R,), which is set before each step. w ← w - rate · change."""
+    """An optimizer with a rate for each run: `rates` (R,), which is set before each step. w ← w - rate · change, of
+    weights with a gradient, as in torch."""
 
     def __init__(self, weights: Sequence[Tensor], runs: int):
         super().__init__(weights, {})
@@ -200,7 +201,8 @@ class RunRates(FleetOptimizer):
     def step(self) -> None:  # type: ignore[override]  # fleets give no closure
         rates = torch.tensor(self.rates, dtype=torch.float64).to(self.weights[0].real)
         for weight in self.weights:
-            weight.addcmul_(of_runs(rates, weight), self.change(weight), value=-1)
+            if weight.grad is not None:
+                weight.addcmul_(of_runs(rates, weight), self.change(weight), value=-1)
 
     def change(self, weight: Tensor) -> Tensor:
         """What a rate of 1 takes from a weight."""
@@ -239,7 +241,7 @@ class RunAdamW(RunRates, Fused):
         shrink = 1 - rates * torch.tensor(self.decays, dtype=torch.float64)
         rates, shrink = (values.to(weights[0].real) for values in (rates, shrink))  # (R,), on the device
         for weight, change, decays in zip(weights, self.changes, self.decaying, strict=True):
-            if decays:
+            if decays and weight.grad is not None:
                 weight.mul_(of_runs(shrink, weight))
             weight.addcmul_(of_runs(rates, weight), change)
 

@@ -3,12 +3,17 @@
 import pytest
 import torch
 from torch import nn
+from torch.nn import functional as F
 
+import lab
 from lab.kinds import optimizer, sizes
 from lab.models.hyper import HyperTransformer
+from lab.nonlinearity.spline import Spline
 from lab.spec import AdamTrapezoid, AdamWCosine, HyperModel
 from lab.tasks import Logic
+from lab.training import streams  # noqa: F401  the task is known by it
 from lab.training.optimizers import RunAdamW, decaying, factor
+from tests.training import own
 
 TASK = Logic(length=4)
 
@@ -63,6 +68,79 @@ def test_biases_norms_and_relative_positions_do_not_decay():
 def test_the_reference_code_lets_its_matrices_decay():
     more = names(decaying(model(), tables=True)) - names(decaying(model()))
     assert more == {"blocks.0.attention.relative", *(f"blocks.0.attention.{p}.bias" for p in ("query", "key", "value"))}
+
+
+def mixed(seed):
+    return own.seeded(lambda seed: Mixed(), seed)
+
+
+class Mixed(nn.Module):
+    """A norm over two axes, one of another name, a bias that is a matrix, a table of functions; and weights that no
+    loss, or every second one, depends on."""
+
+    def __init__(self):
+        super().__init__()
+        self.norm, self.own, self.act = nn.LayerNorm([3, 2]), OwnNorm(), nn.GELU()
+        self.first, self.lazy, self.unused, self.out = (nn.Linear(6, 6) for _ in range(4))
+        self.table_bias = nn.Parameter(torch.randn(3, 2))
+
+    def forward(self, x):
+        x = self.own(self.norm(x.view(-1, 3, 2))) + self.table_bias
+        x = self.act(self.first(x.flatten(1)))
+        if self.training:
+            self.count = getattr(self, "count", 0) + 1
+        return self.out(self.lazy(x) if getattr(self, "count", 0) % 2 else x)[:, :2]
+
+
+class OwnNorm(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.scale = nn.Parameter(torch.ones(3, 2))
+
+    def forward(self, x):
+        return self.scale * x
+
+
+@pytest.mark.parametrize(
+    ("name", "rule", "given", "decay"),
+    [
+        ("adamw", torch.optim.AdamW, {"decay": 5.0}, 5.0),
+        ("adam", torch.optim.Adam, {}, 0.0),
+        ("sgd", torch.optim.SGD, {"momentum": 0.9}, 0.0),
+    ],
+)
+def test_of_models_of_ones_own_matrices_and_kernels_decay_where_they_have_a_gradient(name, rule, given, decay):
+    data, phi = own.signs(), Spline.from_function(torch.tanh, -4.0, 4.0, 9, learnable=True)
+    settings = {"steps": 7, "rate": 0.01, "schedule": "constant", "batch": None, "seeds": 1, "progress": False}
+    functions = {"GELU": None, "tanh": phi}
+    result = lab.compare(
+        data,
+        mixed,
+        nn.GELU,
+        functions,
+        optimizer=name,
+        per_channel=True,
+        **given,
+        **settings,
+    )
+    rows = torch.cat([data.rows["train"], data.rows["search"]])
+    for function in functions:
+        model = mixed(0)
+        if function == "tanh":
+            lab.swap(model, nn.GELU, phi, per_channel=True)
+            model.eval()(data.inputs[:2])
+            model.train()
+        decays = {layer.weight for layer in (model.first, model.lazy, model.unused, model.out)}
+        groups = [{"params": [w], "weight_decay": decay * (w in decays)} for w in model.parameters()]
+        theirs = rule(groups, lr=0.01, **{"momentum": 0.9} if name == "sgd" else {})
+        for _ in range(7):
+            theirs.zero_grad()
+            F.cross_entropy(model(data.inputs[rows]), data.targets[rows]).backward()
+            theirs.step()
+        mine = dict(result.model(function).named_parameters())
+        for parameter, wanted in model.named_parameters():
+            torch.testing.assert_close(mine[parameter], wanted, rtol=2e-3, atol=2e-4, msg=parameter)
+        assert torch.equal(mine["unused.weight"], mixed(0).unused.weight)
 
 
 def test_what_does_not_decay_stays_where_gradients_are_zero():

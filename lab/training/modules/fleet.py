@@ -1,5 +1,6 @@
 """Training of the user's models: fleets, with their buffers, the search by two losses, and episodes."""
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cached_property
@@ -14,8 +15,9 @@ from lab.data.data import Data, take
 from lab.errors import ArgumentError, check_choice, check_number, check_whole, shortened
 from lab.kinds import Batch, batch_key, check, check_run, optimizer
 from lab.nonlinearity.functions import scalars
-from lab.nonlinearity.spline import Spline
+from lab.nonlinearity.spline import ScaledSpline, Spline
 from lab.nonlinearity.swap import put
+from lab.nonlinearity.table import Learnable
 from lab.probes.reading import evaluating
 from lab.spec import DataSpec, EpisodeSpec, Fit, ModuleSearch, ModuleSpec, Resolved, RunSpec, object_of, replace
 from lab.spec.canonical import form
@@ -36,6 +38,8 @@ OF = {  # settings that not all have: of what, and of which
     "warmup": ("schedule", ("trapezoid", "cosine")),
     "cooldown": ("schedule", ("trapezoid",)),
 }
+NORM = re.compile(r"Norm([123]d)?$")  # classes: torch's, and those of others, such as LlamaRMSNorm
+FUNCTIONS = (Spline, ScaledSpline, Learnable)
 INSTEAD = "by='two_loss' needs none of this"
 
 
@@ -51,13 +55,6 @@ class ModuleFleet(Fleet):
         batch = self.data.at(0)
         asked = object_of(known_by(specs[0].model)).way
         self.model.choose(batch.inputs, batch.loss, asked)
-
-    def freeze(self) -> None:
-        """As Fleet.freeze; weights that the loss does not depend on stay where they are."""
-        for weight in self.weights:
-            if weight.grad is None:
-                weight.grad = torch.zeros_like(weight)
-        super().freeze()
 
     def state(self) -> dict[str, Tensor]:
         buffers = {f"buffer.{i}": buffer.detach() for i, buffer in enumerate(self.model.net.buffers())}
@@ -116,7 +113,19 @@ def _(recipe: Fit, recipes: Sequence[Fit], model: nn.Module) -> RunAdamW | RunMo
     if recipe.optimizer == "sgd":
         return RunMomentum(weights, len(recipes), recipe.momentum)
     decays = [each.decay if recipe.optimizer == "adamw" else 0.0 for each in recipes]
-    return RunAdamW(weights, decays, [weight.dim() > 2 for weight in weights])
+    return RunAdamW(weights, decays, decaying(model))
+
+
+def decaying(model: nn.Module) -> list[bool]:
+    """Which of a model's trainable weights (R, …) decay, in their order: matrices and kernels; no biases, norms and
+    functions that learn, of whatever shape."""
+    exempt = {
+        id(weight)
+        for owner in model.modules()
+        for name, weight in owner.named_parameters(recurse=False)
+        if name.endswith("bias") or isinstance(owner, FUNCTIONS) or NORM.search(type(owner).__name__)
+    }
+    return [weight.dim() > 2 and id(weight) not in exempt for weight in trainable(model)]
 
 
 fleet_class.register(Fit, lambda recipe: ModuleFleet)

@@ -191,7 +191,7 @@ def test_identity_is_of_data_shapes_settings_and_name():
     assert len(set(keys)) == len(keys) and one() == keys[0]
 
 
-@pytest.mark.parametrize("make", [own.mlp, own.dropout])
+@pytest.mark.parametrize("make", [own.mlp, own.dropout, own.annealed])
 def test_a_killed_comparison_goes_on_where_it_was(make, store_folder, monkeypatch):
     """The loss of the user's raises as a kill would, in the search and then in the runs."""
     monkeypatch.setattr(job, "CHECKPOINT_SECONDS", -1.0)

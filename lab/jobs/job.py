@@ -197,7 +197,8 @@ def run_with_checkpoints(
         tell(state)
         if course is not None:
             course.look(state)
-        if time.monotonic() - clock[0] > CHECKPOINT_SECONDS and not state.over:
+        resumes = getattr(state, "resumes", True)
+        if resumes and time.monotonic() - clock[0] > CHECKPOINT_SECONDS and not state.over:
             keep(job, store, state, so_far(), course)
             clock[0] = time.monotonic()
         return True

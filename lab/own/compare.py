@@ -147,8 +147,8 @@ def _notes(
     name: str | None,
     maker: Maker,
 ) -> list[str]:
-    notes = list(maker.notes)
     trained = [Run(run.spec, store).notes for run in runs]
+    notes = list(dict.fromkeys([*maker.notes, *(line for one in trained for line in one.get("said", ()))]))
     batch, count = runs[0].spec.recipe.batch, sum(len(data.rows.get(name, ())) for name in TRAINED)
     if batch not in (None, specs.Fit.batch) and batch > count:
         notes.append(f"batch={batch}: each step sees all {count} training examples")

@@ -47,7 +47,7 @@ def reading(f: object, exact: bool = False) -> Iterator[None]:
     devices = sorted({t.device.index for t in tensors if t.is_cuda})
     with torch.random.fork_rng(devices), torch.no_grad(), ExitStack() as stack:
         for part in parts:
-            for restore in _restorers(part):
+            for restore in restorers(part):
                 stack.callback(restore)
         if exact:
             for restore in in_float32(tensors):
@@ -166,7 +166,7 @@ def check_steady(first: np.ndarray, again: np.ndarray) -> None:
         )
 
 
-def _restorers(part: nn.Module) -> list[Undo]:
+def restorers(part: nn.Module) -> list[Undo]:
     """Calls that restore a module's attributes, the contents of its lists and dictionaries, and tensors but weights."""
     held = vars(part)
     undo: list[Undo] = [functools.partial(_give_back, held, dict(held))]

@@ -57,6 +57,7 @@ class Fleet:
     what their optimizer has for all runs, as the rate of an `AdamTrapezoid`.
     """
 
+    resumes = True  # whether training goes on from `state`
     arrays: tuple[str, ...] = ("died", "last_value")  # attributes with a value for each run, for a checkpoint
 
     def __init__(self, specs: Sequence[RunSpec], parts: Sequence[tuple[Resolved, ...]], device: str = "cpu"):

@@ -181,6 +181,24 @@ class Annealed(nn.Module):
         return self.out(self.act(self.layer(x))) * min(1.0, self.steps / 10)
 
 
+class Listing(Annealed):
+    """Counts them by what a list has, and draws from a generator of its own."""
+
+    def __init__(self):
+        super().__init__()
+        self.seen, self.chance = [], torch.Generator().manual_seed(7)
+
+    def forward(self, x):
+        if self.training:
+            self.seen.append(None)
+            x = x + 0.1 * torch.randn(x.shape[-1:], generator=self.chance)
+        return self.out(self.act(self.layer(x))) * min(1.0, len(self.seen) / 10)
+
+
+def listing(seed):
+    return Listing()
+
+
 def annealed(seed):
     return Annealed()
 

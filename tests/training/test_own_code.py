@@ -1,5 +1,7 @@
 """Code of the user's models that assigns, counts, writes into its inputs, or keeps weights: as plain torch has it."""
 
+import itertools
+
 import numpy as np
 import pytest
 import torch
@@ -14,8 +16,9 @@ from tests.training import own
 from tests.training.test_modules import CLOSE, fleet, plain
 
 
-@pytest.mark.parametrize("way", ["vmap", "loop"])
-@pytest.mark.parametrize("make", [own.centred, own.annealed])
+@pytest.mark.parametrize(
+    ("make", "way"), [*itertools.product([own.centred, own.annealed], ["vmap", "loop"]), (own.listing, "loop")]
+)
 def test_what_forward_assigns_is_as_in_plain_torch(make, way):
     data = own.signs()
     trained = train(fleet(data, make, way=way))
@@ -25,6 +28,17 @@ def test_what_forward_assigns_is_as_in_plain_torch(make, way):
         torch.testing.assert_close(trained.run_weights(run), dict(model.state_dict()), **CLOSE)
         last = trained.history.arrays()["accuracy_test"][-1][run]
         assert last == pytest.approx(accuracy, abs=1.5 / len(data.rows["test"]))
+
+
+@pytest.mark.parametrize(
+    ("make", "names"), [(own.annealed, "steps"), (own.listing, "chance, seen"), (own.centred, ""), (own.mlp, "")]
+)
+def test_what_no_checkpoint_has_is_said(make, names, store_folder):
+    given = {"functions": {"GELU": None}, "seeds": 1, "steps": 2, "progress": False}
+    named = lab.compare(own.signs(), make, nn.GELU, name="mine", **given)
+    said = "a killed call trains its models anew: steps change"
+    assert [note.split(";")[0] for note in named.notes if said in note] == ([f"{said} {names}"] if names else [])
+    assert said not in repr(lab.compare(own.signs(), make, nn.GELU, **given))
 
 
 def test_a_buffer_that_changes_its_shape_is_refused():

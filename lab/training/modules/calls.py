@@ -13,6 +13,7 @@ from torch.overrides import TorchFunctionMode
 
 from lab.data.data import Inputs
 from lab.errors import ArgumentError, listed, shown
+from lab.identity import digest_of
 from lab.nonlinearity.activations import KEEP, Place, is_relu_of, kind_named, kind_of
 from lab.probes.reading import evaluating
 
@@ -40,6 +41,19 @@ def tensors_of(net: nn.Module, instead: Mapping[int, Tensor]) -> dict[str, Tenso
             if tensor is not None:
                 tensors[f"{path}.{name}" if path else name] = instead.get(id(tensor), tensor)
     return tensors
+
+
+def attributes(net: nn.Module) -> dict[str, str]:
+    """By name, digests of what the user's own modules keep beside parameters, buffers and parts."""
+    of_torch, digests = {*vars(nn.Module()), "_flat_weights"}, dict[str, str]()  # the latter of an nn.RNN
+    for path, part in net.named_modules():
+        is_of_user = type(part).__module__.partition(".")[0] not in ("torch", "lab")
+        for name in vars(part).keys() - of_torch if is_of_user else ():
+            with suppress(Exception):  # what cannot be told from others is not followed
+                value = vars(part)[name]
+                value = value.get_state() if isinstance(value, torch.Generator) else value
+                digests[f"{path}.{name}".lstrip(".")] = digest_of(value)
+    return digests
 
 
 def mapped(function: Callable[[Tensor], Tensor], inputs: Any) -> Any:

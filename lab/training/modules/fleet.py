@@ -12,7 +12,7 @@ from torch.nn.attention import SDPBackend, sdpa_kernel
 
 from lab.data import measures
 from lab.data.data import Data, take
-from lab.errors import ArgumentError, check_choice, check_number, check_whole, shortened
+from lab.errors import ArgumentError, check_choice, check_number, check_whole, listed, shortened
 from lab.kinds import Batch, batch_key, check, check_run, optimizer
 from lab.nonlinearity.functions import scalars
 from lab.nonlinearity.spline import ScaledSpline, Spline
@@ -55,6 +55,7 @@ class ModuleFleet(Fleet):
         batch = self.data.at(0)
         asked = object_of(known_by(specs[0].model)).way
         self.model.choose(batch.inputs, batch.loss, asked)
+        self.resumes = not self.model.changes
 
     def state(self) -> dict[str, Tensor]:
         buffers = {f"buffer.{i}": buffer.detach() for i, buffer in enumerate(self.model.net.buffers())}
@@ -93,6 +94,9 @@ class ModuleFleet(Fleet):
         """How the models were computed, why, and whether there was no other way; what the function does not reach."""
         notes = {"way": self.model.way, "why": self.model.note, "needs_loop": self.model.needs_loop}
         said = list(object_of(known_by(self.specs[run].model)).notes)
+        if not self.resumes and self.specs[run].model.name:
+            cure = "keep it in a buffer (register_buffer), and it goes on"
+            said.append(f"a killed call trains its models anew: steps change {listed(self.model.changes)}; {cure}")
         return notes | ({"said": said} if said else {})
 
 

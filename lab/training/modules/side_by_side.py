@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, nullcontext
+from contextlib import ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass
 from operator import itemgetter
 from typing import Any
@@ -21,10 +21,10 @@ from lab.errors import ArgumentError, shortened
 from lab.kinds import Sizes, build, check, side_by_side, sizes, training_data
 from lab.nonlinearity.spline import Spline
 from lab.nonlinearity.swap import put
-from lab.probes.reading import evaluating
+from lab.probes.reading import evaluating, restorers
 from lab.seeds import stream
 from lab.spec import DataSpec, ModuleSpec, RunSpec, object_of
-from lab.training.modules.calls import call_with, mapped, tensors_of
+from lab.training.modules.calls import attributes, call_with, mapped, tensors_of
 from lab.training.modules.maker import Maker, failing, parts_in_evaluation
 from lab.training.sequences import Order
 
@@ -46,7 +46,7 @@ class SideBySide(nn.Module):
     way: "vmap" computes all at once; "loop" one after the other, for models that vmap does not see through: with
     dropout, LSTMs, control flow that depends on the data. The values agree up to rounding. note: why it is so.
     needs_loop: vmap was tried, and cannot be taken. writes: whether models write into their inputs, and get copies.
-    places: names of where a function was put.
+    places: names of where a function was put. changes: names of attributes, no buffers, that a step changes.
     """
 
     def __init__(self, nets: Sequence[nn.Module], spline: Spline | None = None):
@@ -55,7 +55,7 @@ class SideBySide(nn.Module):
         # in a tuple: else they would be parts of this. What is neither parameter nor buffer is theirs
         self.every = tuple(nets)
         self.way, self.note, self.needs_loop, self.dtype = "loop", "", False, torch.float32
-        self.writes, self.places = False, list[str]()
+        self.writes, self.places, self.changes = False, list[str](), list[str]()
         # in a tuple: else it would be a parameter of this
         self.knots: tuple[Tensor, ...] = () if spline is None else (spline.values,)
         _stack(nets, self.knots)
@@ -158,7 +158,10 @@ class SideBySide(nn.Module):
         hint = "its weights are put in at each call: leave out torch.utils.checkpoint, and code that keeps them"
         self.way = "loop"
         with failing("a training step of the model fails with", hint), self._unchanged():
+            before = attributes(self.net)
             self._gradients(inputs, loss)
+            after = attributes(self.net)
+        self.changes = sorted(name for name in before | after if before.get(name) != after.get(name))
 
     def _why_no_vmap(self, inputs: Inputs, loss: Callable[[Tensor], Tensor]) -> str:
         """Why a loop is needed; nothing where vmap gives the same outputs, gradients and buffers, in both modes."""
@@ -203,20 +206,12 @@ class SideBySide(nn.Module):
 
     @contextmanager
     def _unchanged(self) -> Iterator[None]:
-        """Buffers and plain attributes of the models are what they were after the block."""
-        parts = {part: None for net in (self.net, *self.every) for part in net.modules()}
-        before = [(part, dict(part.__dict__), dict(part._buffers)) for part in parts]
-        values = [buffer.clone() for buffer in self.net.buffers()]
-        try:
+        """Buffers and attributes of the models are what they were after the block."""
+        parts = dict.fromkeys(part for net in self.every for part in net.modules())
+        with ExitStack() as stack:
+            for restore in (restore for part in parts for restore in restorers(part)):
+                stack.callback(restore)
             yield
-        finally:
-            for part, attributes, buffers in before:
-                part.__dict__.clear()
-                part.__dict__.update(attributes)
-                for name, buffer in buffers.items():
-                    part._buffers[name] = buffer
-            for buffer, value in zip(self.net.buffers(), values, strict=True):
-                buffer.copy_(value)
 
 
 @build.register(ModuleSpec)

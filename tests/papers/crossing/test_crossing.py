@@ -158,6 +158,19 @@ def test_a_function_that_diverged_stands_in_the_league_as_such():
     assert any("tanh" in text and text.endswith("†") for text in drawn.layout.yaxis.ticktext)
 
 
+@pytest.mark.parametrize(
+    ("right", "at_end", "known"),
+    [(True, "AdamW", False), (True, "Muon", True)] + [(False, "AdamW", True), (False, "Muon", False)],
+)
+def test_what_a_rate_beyond_those_tried_could_turn_is_not_measured(right, at_end, known):
+    """That Muon is faster hangs on AdamW's rate, that it is not on Muon's own."""
+    table = PLANTED["crossing/grokking"](right)
+    (claim,) = (one for one in entry("crossing/grokking").claims if one.name == "muon-steps")
+    found = claim.verdict(table[(table["optimizer"] != at_end) | (table["rate"] >= 0.03)], "overnight")
+    word = ("does not hold", "holds")[right] if known else "not measured here"
+    assert found.word == word and (known or grokking.AT_END in found.reason)
+
+
 def test_what_diverged_at_every_rate_is_named_beside_the_optimizers():
     table = PLANTED["crossing/grokking"](True)
     gone = (table["task"] == "ab mod 27") & (table["optimizer"] == "Muon") & (table["function"] == "ReLU")

@@ -92,7 +92,7 @@ def is_drawn(name: str) -> bool:
 
 def shipped(name: str) -> list[str]:
     """The scales at which results of an entry are shipped, the smallest first."""
-    return [scale for scale in entries()[name].scales if Results(RESULTS / name / scale).provenance]
+    return [scale for scale in entries()[name].scales if Results(RESULTS / name / scale).files]
 
 
 def values(name: str, draws: bool = True) -> Iterator[tuple[str, object]]:

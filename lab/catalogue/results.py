@@ -58,17 +58,11 @@ class Results:
         paths = (path for end in (PACKED, "") for path in self.folder.glob(f"*.csv{end}"))
         return dict(sorted({path.name.partition(".")[0]: path for path in paths}.items()))
 
-    @property
-    def provenance(self) -> Path | None:
-        """The file of the provenance, the plain one before the packed one, if there is any."""
-        paths = (self.folder / f"{PROVENANCE}{end}" for end in ("", PACKED))
-        return next((path for path in paths if path.is_file()), None)
-
     @cached_property
     def facts(self) -> dict:
         """The provenance; empty where there is none. One without a checksum is older than it, and read as it is."""
-        path = self.provenance
-        if path is None:
+        path = self.folder / PROVENANCE  # the plain file before the packed one
+        if not path.is_file() and not (path := path.with_name(f"{PROVENANCE}{PACKED}")).is_file():
             return {}
         try:
             facts = json.loads(_content(path))
@@ -135,8 +129,7 @@ def digests(tables: Mapping[str, bytes]) -> dict[str, str]:
 
 def every(folder: Path) -> list[Results]:
     """All results below a folder, PAPER/FIGURE/SCALE, that have a provenance."""
-    results = map(Results, sorted(folder.glob("*/*/*")))
-    return [one for one in results if one.provenance]
+    return [Results(path) for path in sorted({path.parent for path in folder.glob(f"*/*/*/{PROVENANCE}*")})]
 
 
 def _content(path: Path) -> bytes:

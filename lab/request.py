@@ -11,7 +11,7 @@ from lab.data import Data
 from lab.errors import ArgumentError, KeywordError, check_above_zero, check_choice, check_whole, shown
 from lab.models.hyper import METHODS
 from lab.nonlinearity.functions import GATES
-from lab.nonlinearity.part import Function, as_part
+from lab.nonlinearity.part import Function, as_fixed_part
 from lab.own.search import USUAL
 from lab.run import MOST_SEEDS, MOST_WIDTH, Run
 from lab.spec import EpisodeSpec, RunSpec, SearchSpec, TwoLossSpec, own_table
@@ -177,7 +177,8 @@ def planned(
     changes: dict[str, Any] = dict(_sizes(width, layers))
     if not is_stream and not on_table and isinstance(mlp, str) and mlp in GATES:
         mlp, changes["gated"] = GATES[mlp], True
-    changes["phi" if on_table else "mlp"] = as_part(("relu" if on_table else "gelu") if mlp is None else mlp, "mlp")
+    given = ("relu" if on_table else "gelu") if mlp is None else mlp
+    changes["phi" if on_table else "mlp"] = as_fixed_part(given, "mlp")
     check_whole("seeds", seeds, 1, MOST_SEEDS)
     method = check_choice("attention", attention, METHODS) if is_stream else None
     if on_table and (not isinstance(attention, str) or attention != "softmax"):
@@ -187,7 +188,7 @@ def planned(
         raise ArgumentError(f"{said}; for this task give 'softmax', an activation or a lab.Spline")
     runs = setting(task, scale, method).runs(seeds)
     if not is_stream and not on_table:
-        changes["attention"] = as_part(attention, "attention")
+        changes["attention"] = as_fixed_part(attention, "attention")
     return [dataclasses.replace(run, model=dataclasses.replace(run.model, **changes)) for run in runs]
 
 
@@ -212,7 +213,7 @@ def alike(like: Run, phi: Function | None, seeds: int | None, width: int | None,
         place = next((name for name in ("mlp", "phi", "phi0") if name in getattr(model, "parts", {})), None)
         if place is None:
             raise ArgumentError(f"phi={shown(phi)}: a {type(model).__name__} has no function whose place it could take")
-        changes["phi" if place == "phi0" else place] = as_part(phi, "phi")
+        changes["phi" if place == "phi0" else place] = as_fixed_part(phi, "phi")
     spec = dataclasses.replace(like.spec, model=dataclasses.replace(model, **changes))
     if seeds is None:
         return [spec]

@@ -300,7 +300,7 @@ STATED = {
         ),
     ],
     "simplicity/3.5_grokking.ipynb": [
-        ("crossing/grokking", "(steps.index[0], steps.iloc[0])", "ReLU: {} with softmax {:.0f} steps"),
+        ("crossing/grokking", "(steps.iloc[0], steps.index[0])", "a+b mod 27: ReLU {:.0f} ({})"),
     ],
     "simplicity/4_transfer.ipynb": [
         (

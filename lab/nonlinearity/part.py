@@ -39,7 +39,7 @@ def as_part(given: Polynomial, name: str = "phi") -> Coefficients: ...
 def as_part(given: Function, name: str = "phi") -> Part: ...
 def as_part(given: Function, name: str = "phi") -> Part:
     """A non-linearity as a spec names it. name: of the argument that it is; one that is "attention" can be "softmax".
-    Functions without a name are splines through their values on [-20, 20]. ArgumentError for a spline that learns.
+    Functions without a name are splines through their values on [-20, 20].
 
     >>> as_part(Spline(torch.tensor([0.0, 1.0]), low=-1.0, high=1.0))
     Knots(low=-1.0, high=1.0, values=(0.0, 1.0))
@@ -52,11 +52,17 @@ def as_part(given: Function, name: str = "phi") -> Part:
     if not isinstance(phi, nn.Module):
         return phi
     spline = phi if isinstance(phi, Spline) else _through(phi, name)
-    if spline.values.requires_grad:
-        said = f"{name}: this spline is learnable, and would stay fixed here; give phi.requires_grad_(False)"
-        raise ArgumentError(f"{said}; lab.search learns one for all models, lab.compare one in each")
     check_finite(check_single(spline, f"{name}: this spline"), f"{name}: this spline")
     return Knots(spline.low, spline.high, tuple(spline.values.detach().cpu().tolist()))
+
+
+def as_fixed_part(given: Function, name: str = "phi") -> Part:
+    """As `as_part`, of a non-linearity that stays as it is in training. ArgumentError for a spline that learns."""
+    phi = _checked(given, name)
+    if isinstance(phi, Spline) and phi.values.requires_grad:
+        said = f"{name}: this spline is learnable, and would stay fixed here; give phi.requires_grad_(False)"
+        raise ArgumentError(f"{said}; lab.search learns one for all models, lab.compare one in each")
+    return as_part(phi, name)
 
 
 @overload

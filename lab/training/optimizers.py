@@ -236,12 +236,13 @@ class RunAdamW(RunRates, Fused):
         weights = self.weights
         self.changes = self.changes or [torch.empty_like(weight) for weight in weights]
         torch._foreach_zero_(self.changes)
+        known = [weight.grad is not None for weight in weights]
         self.move(self.changes, 1.0)  # each run has a rate of its own, the kernel one for all: what it would subtract
         rates = torch.tensor(self.rates, dtype=torch.float64)
         shrink = 1 - rates * torch.tensor(self.decays, dtype=torch.float64)
         rates, shrink = (values.to(weights[0].real) for values in (rates, shrink))  # (R,), on the device
-        for weight, change, decays in zip(weights, self.changes, self.decaying, strict=True):
-            if decays and weight.grad is not None:
+        for weight, change, decays, has_gradient in zip(weights, self.changes, self.decaying, known, strict=True):
+            if decays and has_gradient:
                 weight.mul_(of_runs(shrink, weight))
             weight.addcmul_(of_runs(rates, weight), change)
 

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from lab.errors import ArgumentError
 from lab.nonlinearity.functions import named
-from lab.nonlinearity.part import SHAPES, as_module, as_part, reshape
+from lab.nonlinearity.part import SHAPES, as_fixed_part, as_module, as_part, reshape
 from lab.nonlinearity.shapes import Polynomial
 from lab.nonlinearity.spline import Spline
 from lab.nonlinearity.zoo import zoo
@@ -212,8 +212,14 @@ def test_a_setting_of_ones_own_is_none_of_the_name():
     assert as_part(phi) == as_part(Spline.from_function(phi)) and as_module(phi) is phi
 
 
+def test_a_spline_that_learns_is_none_that_stays_as_it_is():
+    phi = Spline.zeros(5)
+    with pytest.raises(ArgumentError, match="mlp: this spline is learnable, .*requires_grad_.* lab.search .* lab.comp"):
+        as_fixed_part(phi, "mlp")
+    assert as_fixed_part(phi.requires_grad_(False)) == as_part(phi) and as_fixed_part("relu") == "relu"
+
+
 WRONG = {
-    "mlp: this spline is learnable, .*requires_grad_.* lab.search .* lab.compare ": Spline.zeros(5),
     "mlp='softmax': softmax is no function of one number; give a name such as 'gelu'": "softmax",
     "mlp=3 is no function; give a name": 3,
     "mlp=None is no function": None,

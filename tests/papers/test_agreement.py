@@ -46,7 +46,9 @@ def test_a_reading_that_is_not_measured_does_not_count():
 
 def test_a_text_of_the_papers_own_stands_in_for_nothing():
     stands_in = text_in_place_of("Moby-Dick", ["moby_dick char"])
-    assert stands_in(pd.DataFrame({"task": ["moby_dick char"]}), "laptop") == ""
+    assert stands_in(pd.DataFrame({"task": ["moby_dick char"]}), "paper") == ""
+    smaller = "smaller models, trained on less, in place of the paper's"
+    assert stands_in(pd.DataFrame({"task": ["moby_dick char"]}), "laptop") == smaller
     assert stands_in(pd.DataFrame({"task": ["shakespeare char"]}), "paper") == "Shakespeare, char in place of Moby-Dick"
 
 

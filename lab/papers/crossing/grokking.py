@@ -256,10 +256,10 @@ def summary(table: pd.DataFrame) -> str:
     words: dict[str, list[str]] = {}
     for (task, function), part in chosen(table).groupby(["task", "function"], sort=False):
         each = []
-        for (loss, optimizer), one in part.groupby(["loss", "optimizer"], sort=False):
+        for (_, optimizer), one in part.groupby(["loss", "optimizer"], sort=False):
             if one["step"].notna().mean() > 0.5:
                 step = float(np.exp(np.log(one["step"].fillna(one["last"])).mean()))
-                each.append((step, f"{function} {step:,.0f} ({optimizer}, {loss})"))
+                each.append((step, f"{function} {step:,.0f} ({optimizer})"))
         words.setdefault(str(task), []).append(min(each)[1] if each else f"{function} hardly ever")
     listed = (f"{task}: {', '.join(each)}" for task, each in words.items())
     return f"Fewest steps to 95 % on test: {'; '.join(listed)}."

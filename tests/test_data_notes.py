@@ -49,10 +49,10 @@ def test_a_result_of_another_text_than_is_here_says_so(text, tmp_path):
     with pytest.warns(LabWarning, match=f"{said}; they stay what they are"):
         assert (trained(RUNS[:1], store)[0].loss == run.loss).all()
     for specs in (RUNS, [RUNS[1], RUNS[0]]):
-        with pytest.raises(MixedRevisionsError, match=f"{said}, and others would stand beside them"):
+        with pytest.raises(MixedRevisionsError, match=f"{said}, and others would stand next to them"):
             trained(specs, store)
     trained(RUNS[1:], store)  # alone it is of what is here, and the two are not to be compared
-    with pytest.raises(MixedRevisionsError, match="others would stand beside them"):
+    with pytest.raises(MixedRevisionsError, match="others would stand next to them"):
         trained(RUNS, store)
     (tmp_path / "data" / f"{NAME}.txt").unlink()
     store.forget(RUNS[1:])
@@ -67,7 +67,7 @@ def test_a_search_on_another_text_is_not_taken_for_runs_on_this_one(text, tmp_pa
     text("abcd")
     engine.complete([search], store, "cpu", 1)
     text("efgh")
-    with pytest.raises(MixedRevisionsError, match="others would stand beside them"):
+    with pytest.raises(MixedRevisionsError, match="others would stand next to them"):
         trained([replace(RUNS[0], model=replace(MODEL, mlp=Learned(search, "mlp")))], store)
 
 

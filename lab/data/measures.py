@@ -18,7 +18,7 @@ METRICS = ("accuracy", "r2", "cross_entropy", "mse", "mae")
 OF_CLASSES = ("cross_entropy", "accuracy")
 LESS = LOSSES  # less of these is better
 ERRORS = re.compile(r"error|loss|\b(n?r?mse|mae|mape|wer|cer|nll|bpc|perplexity|ppl)\b", re.IGNORECASE)
-COLUMNS = ("function", "search", "seed", "rate", "step", "loss", "diverged")  # of a comparison's table, beside metrics
+COLUMNS = ("function", "search", "seed", "rate", "step", "loss", "diverged")  # of a comparison's table, next to metrics
 IGNORED = -100  # a class that counts nowhere, as in torch: padding, what has no label
 NAMES = {"r2": "R²", "mse": "mean squared error", "mae": "mean absolute error", "cross_entropy": "cross-entropy (nats)"}
 

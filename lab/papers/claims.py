@@ -36,7 +36,6 @@ Condition = Callable[[pd.DataFrame, str], str]  # (table, scale) → what is mis
 HOLDS, FAILS, UNDECIDED, ABSENT = "holds", "does not hold", "not decided", "not measured here"
 ON_STAND_IN = {HOLDS: "holds on a stand-in", FAILS: "does not hold on a stand-in"}
 WORDS = (HOLDS, FAILS, *ON_STAND_IN.values(), UNDECIDED, ABSENT)
-OF_PAPER = "the paper's"
 RESAMPLES, FEWEST = 2_000, 4  # of printed numbers' agreement; cells that an interval can be had from
 OPEN = WORDS[2:]  # what says nothing yet of the paper's own text, data and size
 
@@ -187,7 +186,8 @@ def text_in_place_of(named: str, tasks: Collection[str]) -> Condition:
         others = [task_title(task) for task in table["task"].unique() if task not in tasks]
         smaller = "" if scale == "paper" else "smaller models, trained on less,"
         instead = ", and ".join(filter(None, [", ".join(others), smaller]))
-        return f"{instead} in place of {named if others else OF_PAPER}" if instead else ""
+        theirs = named if others else "the paper's"
+        return f"{instead} in place of {theirs}" if instead else ""
 
     return stands_in
 

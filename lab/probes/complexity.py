@@ -128,7 +128,7 @@ def total_variation(
     paths, samples, seed: number of paths, points on each, and the seed of their choice.
 
     The unit is that of f. Compare values for the same points, paths and seed only. A path on which f is straight but
-    for 64 units of the last place has 0: give f in float64 where its values are large beside their changes. Raises
+    for 64 units of the last place has 0: give f in float64 where its values are large next to their changes. Raises
     ArgumentError for arguments of other shapes, and where f fails.
 
     >>> line = np.linspace(-1, 1, 50)[:, None]

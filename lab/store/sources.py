@@ -21,7 +21,7 @@ def digests(names: Iterable[str]) -> dict[str, str]:
 
 def check_data(results: Sequence[tuple[Any, Mapping[str, Any] | None]]) -> None:
     """A LabWarning where results were trained on another content of a data set than is here; MixedRevisionsError where
-    others, on this one, would stand beside them. results: as for `lab.versions.check_one_revision`."""
+    others, on this one, would stand next to them. results: as for `lab.versions.check_one_revision`."""
     noted = [(name, digest) for _, notes in results if notes for name, digest in notes.get("data", {}).items()]
     here = digests({name for name, _ in noted})
     others = [(name, digest) for name, digest in noted if here.get(name, digest) != digest]
@@ -31,6 +31,6 @@ def check_data(results: Sequence[tuple[Any, Mapping[str, Any] | None]]) -> None:
         cure = "put that back, or name another store with LAB_STORE"
         if (name, here[name]) in noted or any(notes is None and name in sources(spec) for spec, notes in results):
             raise MixedRevisionsError(
-                f"{said}, and others would stand beside them; {cure}; `lab figure NAME --force` trains all of a figure"
+                f"{said}, and others would stand next to them; {cure}; `lab figure NAME --force` trains all of a figure"
             )
         warnings.warn(f"{said}; they stay what they are: {cure}", LabWarning, stacklevel=5)

@@ -79,8 +79,8 @@ def one_run(model: Stacked, run: int = 0) -> GPTNeo | Roberta:
 
 def check_tuning(tuning: Tuning) -> Tuning:
     """The tuning, if its numbers can be trained with. Raises ArgumentError."""
-    for name, least in (("batch", 1), ("epochs", 1), ("length", 1)):
-        check_whole(name, getattr(tuning, name), least)
+    for name in ("batch", "epochs", "length"):
+        check_whole(name, getattr(tuning, name))
     for name, most in (("rate", math.inf), ("decay", math.inf), ("warmup", 1.0), ("floor", 1.0)):
         check_number(name, getattr(tuning, name), 0.0, most)
     if tuning.patience is not None:

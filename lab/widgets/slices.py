@@ -10,7 +10,9 @@ import traitlets
 from torch import Tensor, nn
 
 from lab.errors import ArgumentError, check_whole
+from lab.identity import digest_of
 from lab.models.mlp import MLP
+from lab.nonlinearity.functions import HOOKS
 from lab.nonlinearity.spline import Spline
 from lab.probes.calling import Model, Slice2D, coordinates, function_of, slice_2d
 from lab.run import Run
@@ -285,21 +287,14 @@ def _of_sequence(model: object) -> tuple[Maps, nn.Module, float] | None:
     maps, functions = parts[::2], parts[1::2]
     if len(parts) % 2 == 0 or not all(type(one) is nn.Linear for one in maps):
         return None
-    if not all(_same(one, functions[0]) for one in functions):
+    if len(set(map(digest_of, functions))) > 1:
         return None
     return [(one.weight.T, one.bias) for one in maps], functions[0] if functions else nn.Identity(), 1.0
 
 
 def _does_more(module: nn.Module) -> bool:
-    """Whether a module has hooks, or a `forward` of its own beside that of its class."""
-    return "forward" in vars(module) or any(vars(module)[hooks] for hooks in ("_forward_hooks", "_forward_pre_hooks"))
-
-
-def _same(one: nn.Module, other: nn.Module) -> bool:
-    """Whether two modules are the same function."""
-    values, others = one.state_dict(), other.state_dict()
-    alike = type(one) is type(other) and one.extra_repr() == other.extra_repr() and values.keys() == others.keys()
-    return alike and all(torch.equal(values[name], others[name]) for name in values)
+    """Whether a module has hooks, or a `forward` in the place of that of its class."""
+    return "forward" in vars(module) or any(vars(module)[hooks] for hooks in HOOKS)
 
 
 def _flat(numbers: Tensor) -> list[float | None]:

@@ -44,7 +44,7 @@ def tensors_of(net: nn.Module, instead: Mapping[int, Tensor]) -> dict[str, Tenso
 
 
 def attributes(net: nn.Module) -> dict[str, str]:
-    """By name, digests of what the user's own modules keep beside parameters, buffers and parts."""
+    """By name, digests of what the user's own modules keep besides parameters, buffers and parts."""
     of_torch, digests = {*vars(nn.Module()), "_flat_weights"}, dict[str, str]()  # the latter of an nn.RNN
     for path, part in net.named_modules():
         is_of_user = type(part).__module__.partition(".")[0] not in ("torch", "lab")
@@ -91,7 +91,7 @@ def check_put_in(net: nn.Module, inputs: Inputs) -> bool:
     missed |= {name: None for name, tensor in held.items() if tensor._version != versions[name]}
     if missed:
         raise ArgumentError(
-            f"the model takes {listed(list(missed))} from a list, or what else it keeps beside its modules, and these"
+            f"the model takes {listed(list(missed))} from a list, or what else it keeps outside its modules, and these"
             " would not learn, since others are put into the modules; read them in forward, as self.layer.weight"
         )
     return writes

@@ -6,12 +6,14 @@ import sys
 import time
 from pathlib import Path
 
+import numpy as np
 import pytest
 import torch
 
 from lab.errors import LabError
 from lab.workers import in_processes, in_this_process
 
+KEPT: list = []  # by a process
 linux = pytest.mark.skipif(not Path("/proc/self").exists(), reason="looks for processes in /proc")
 
 
@@ -24,6 +26,9 @@ def work(job, report):
         raise LabError(f"job {name} cannot be done")
     if deed == "die":
         os.kill(os.getpid(), signal.SIGKILL)
+    if deed == "keep":
+        KEPT.append(np.ones(50_000_000))  # 400 MB
+        time.sleep(1.1)  # loky looks at memory once a second
     if deed == "wait":
         while True:
             time.sleep(0.05)
@@ -60,6 +65,14 @@ def test_every_job_is_done_with_one_thread_and_told_to_its_end(tmp_path):
     for i in range(5):
         assert told[i][-1] == 10 and told[i] == sorted(told[i])
     assert str(os.getpid()) not in {path.read_text() for path in tmp_path.glob("*.pid")}
+
+
+def test_a_process_that_keeps_data_is_not_taken_for_a_leak(tmp_path):
+    """loky would start a new one, and warn of a leak."""
+    jobs = [(tmp_path, name, deed) for name, deed in (("a", "do"), ("b", "keep"), ("c", "do"), ("d", "do"))]
+    after = [set(), {0}, {1}, {2}]
+    in_processes(jobs, work, 1, lambda job, steps, words: None, after)
+    assert len({path.read_text() for path in tmp_path.glob("*.pid")}) == 1
 
 
 def test_jobs_wait_for_those_that_they_need(tmp_path):

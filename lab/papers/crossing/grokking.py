@@ -37,12 +37,15 @@ ADAMW, ADAM, MUON, GROKFAST, PERP = "AdamW", "no decay", "Muon", "Grokfast", "�
 # What a ConstantRate calls it; its decay, of a few the best on val (addition modulo 27, ReLU, softmax), and ⊥Grad has
 # none, as in its paper; the rates that are tried.
 OPTIMIZERS = {
-    ADAMW: ("adam", 3.0, (0.01, 0.03, 0.1)),
-    ADAM: ("adam", 0.0, (0.01, 0.03, 0.1)),
-    MUON: ("muon", 0.5, (0.03, 0.1, 0.3)),
-    GROKFAST: ("grokfast", 3.0, (0.01, 0.03, 0.1)),
-    PERP: ("perpgrad", 0.0, (0.01, 0.03, 0.1)),
+    ADAMW: ("adam", 3.0, (0.003, 0.01, 0.03, 0.1, 0.3)),
+    ADAM: ("adam", 0.0, (0.003, 0.01, 0.03, 0.1, 0.3)),
+    MUON: ("muon", 0.5, (0.01, 0.03, 0.1, 0.3, 1.0)),
+    GROKFAST: ("grokfast", 3.0, (0.003, 0.01, 0.03, 0.1, 0.3)),
+    PERP: ("perpgrad", 0.0, (0.003, 0.01, 0.03, 0.1, 0.3)),
 }
+# Which of the rates are tried: the first, and the one after the last. At larger scales they hang on the function.
+TRIED = {"smoke": (1, 2), "laptop": (1, 4)}
+OF_EACH, ALL = {RELU: (1, 5), LEARNED: (0, 4)}, (0, 5)
 LOSSES = {"softmax": "cross_entropy", "StableMax": "stablemax"}
 FORMS = ("a+b", "ab")
 MODULI = {"smoke": (27,), "laptop": (27,)} | dict.fromkeys(("overnight", "paper"), (27, 97))
@@ -97,11 +100,12 @@ def plan(scale: str, seeds: int) -> list[Planned]:
                 for optimizer, (_, _, rates) in OPTIMIZERS.items():
                     if function == LEARNED and optimizer == ADAM:
                         continue
-                    for rate in rates[:1] if scale == "smoke" else rates:
+                    first, after = TRIED.get(scale, OF_EACH[function])
+                    for rate in rates[first:after]:
                         cell = {"task": task.name, "function": function, "loss": loss, "optimizer": optimizer}
-                        for split, first, count in ((TEST, 0, seeds), (VAL, FIRST_TUNING, TUNING[scale])):
+                        for split, seed, count in ((TEST, 0, seeds), (VAL, FIRST_TUNING, TUNING[scale])):
                             labels = cell | {"rate": rate, "split": split}
-                            runs += [(labels, run_of(scale, labels, task, first + n)) for n in range(count)]
+                            runs += [(labels, run_of(scale, labels, task, seed + n)) for n in range(count)]
     return runs
 
 
@@ -241,7 +245,13 @@ CLAIMS = (  # "wherever": on the operations and with the losses where most runs 
         _fifty,
         "published is 50, of single curves",
     ),
-    _claim("perpgrad", "With ReLU, ⊥Grad without decay needs fewer steps than AdamW with it", _sooner(PERP)),
+    Claim(
+        "perpgrad",
+        "With ReLU, ⊥Grad without decay needs fewer steps than AdamW with it",
+        _sooner(PERP),
+        decides="24 seeds: with StableMax on modulus 27, some get there ten times as soon as others, and some never",
+        hours=1.5,
+    ),
     _claim(
         "stablemax",
         "Within these steps most StableMax runs generalize without decay, on one operation at least",
@@ -328,7 +338,10 @@ def plot(table: pd.DataFrame) -> go.Figure:
 
 def _facts(scale: str) -> Iterator[Field]:
     for name, (_, decay, rates) in OPTIMIZERS.items():
-        yield Field(f"{name}: rates tried", list(rates), SILENT, "the lab's own; the best on val counts")
+        each = "" if scale in TRIED else "; the highest not with a learned function, the lowest not with ReLU"
+        first, after = TRIED.get(scale, ALL)
+        tried = list(rates[first:after])
+        yield Field(f"{name}: rates tried", tried, SILENT, f"the lab's own; the best on val counts{each}")
         swept = "sweep on val, addition modulo 27 with ReLU and softmax" if decay else "none: this is what it is about"
         yield Field(f"{name}: decay", decay, SILENT, swept)
     for function, steps in STEPS.items():

@@ -104,8 +104,8 @@ SHIPPED = {
         ),
     ],
     "simplicity/3.1_image_classification.ipynb": [
-        (f"simplicity/fig{figure}", number, ZERO, column, ROUNDED)
-        for figure in (3, 16)
+        (f"simplicity/fig{figure}", number, rows, column, ROUNDED)
+        for figure, rows in ((3, ZERO), (16, f"{ZERO} and search == 0"))
         for number, column in {"turns": "turns", "relu": "relu"}.items()
     ],
     "simplicity/3.5_grokking.ipynb": [

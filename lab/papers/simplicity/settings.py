@@ -306,6 +306,16 @@ _APPENDIX = ("width", "steps", "rate", "share that is not the test split")
 _SWEEP = "sweep with ReLU on val at laptop scale, for 27 classes; in proportion to the classes"
 
 
+def again(search: EpisodeSpec, number: int) -> EpisodeSpec:
+    """The same search for another time, with other seeds of its restarts; number: from 0, which is the search itself.
+
+    >>> [restart.seed for restart in again(grokking("laptop").search, 1).restarts]
+    [4, 5, 6, 7]
+    """
+    apart = number * len(search.restarts)
+    return replace(search, restarts=tuple(replace(one, seed=one.seed + apart) for one in search.restarts))
+
+
 def first_of_searches(runs: Labelled) -> Iterator[tuple[dict, Run]]:
     """The first run of each search that runs need, with its labels."""
     known = set()

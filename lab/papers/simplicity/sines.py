@@ -23,6 +23,7 @@ from lab.papers.simplicity.settings import (
     METHODS,
     RELU,
     Grokking,
+    again,
     episode_result,
     first_of_searches,
     grokking,
@@ -68,10 +69,8 @@ def repeated(scale: str, task: Operation, number: int = 0) -> Grokking:
     (400, [4, 5, 6, 7])
     """
     base = grokking(scale, task)
-    count = len(base.search.restarts)
-    restarts = tuple(replace(one, seed=one.seed + number * count) for one in base.search.restarts)
     episodes = LONG_SEARCH if scale == "overnight" else base.search.episodes
-    return replace(base, search=replace(base.search, restarts=restarts, episodes=episodes))
+    return replace(base, search=replace(again(base.search, number), episodes=episodes))
 
 
 def plan(scale: str, seeds: int) -> list[Planned]:

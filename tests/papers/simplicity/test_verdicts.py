@@ -10,6 +10,7 @@ from lab.catalogue.registry import entry
 from lab.papers.claims import FAILS, HOLDS, ON_STAND_IN, UNDECIDED
 from lab.papers.simplicity.images.functions import share_of_gelu
 from lab.papers.simplicity.landscapes import best_networks
+from tests.papers.plans import planned
 from tests.papers.simplicity import planted
 
 X = np.linspace(-5, 5, 51)
@@ -53,6 +54,22 @@ def test_a_function_is_like_gelu_where_its_inputs_are_and_at_all_knots(near, far
     found = verdict("simplicity/fig16", "gelu", functions({("classification", "learned from ReLU"): y}, noise=0.001))
     assert found.word == word, found
     assert share_of_gelu(X, 5 * y - 2, norm.pdf(X, scale=0.4)) == pytest.approx(near, abs=0.35)
+
+
+def test_functions_of_several_searches_count_together():
+    """Each at the inputs of its own search's chosen one: the second search's are where the function is ReLU."""
+    relu = X.clip(0)
+    y = relu + np.where(np.abs(X) < 1, 1, 0) * (X * ndtr(X) - relu)
+    one = functions({("classification", "learned from ReLU"): y}, noise=0.001)
+    far = one.assign(search=1, density=norm.pdf(X - 3, scale=0.4).tolist() * 8)
+    found = verdict("simplicity/fig16", "gelu", pd.concat([one.assign(search=0), far], ignore_index=True))
+    assert found.estimate.n == 8 and "2 searches" in found.estimate.covers, found
+    assert found.word == UNDECIDED, found
+    runs = planned("simplicity/fig16", "overnight")
+    numbers = pd.DataFrame([labels for labels, _ in runs]).groupby("method")["search"].unique().map(list)
+    assert numbers["learned from zero"] == [0, 1, 2] and numbers["layer-specific"] == [0], numbers
+    assert len({spec.model.phi for labels, spec in runs if labels["method"] == "learned from zero"}) == 3 * 4
+    assert all("search" not in labels for labels, _ in planned("simplicity/fig16", "laptop"))
 
 
 def networks(accuracies, seeds=6):

@@ -279,8 +279,7 @@ def _again(search: ModuleSearch | ModuleEpisodes, number: int) -> ModuleSearch |
     """The same search with other seeds, as many as `number` later."""
     if isinstance(search, ModuleSearch):
         return specs.replace(search, seed=search.seed + number)
-    later = tuple(specs.replace(restart, seed=restart.seed + APART * number) for restart in search.restarts)
-    return specs.replace(search, restarts=later)
+    return specs.replace(search, restarts=specs.later(search.restarts, APART * number))
 
 
 def learns(given: Any) -> bool:

@@ -96,6 +96,11 @@ def at_best_rates(test: pd.DataFrame, best: dict[tuple, float], kinds: Sequence[
     return test[test["rate"] == wanted]
 
 
+def numbered(table: pd.DataFrame) -> pd.DataFrame:
+    """With the number of each row's search: 0 where there was one alone, and no column of it."""
+    return table if "search" in table else table.assign(search=0)
+
+
 def of_one_search(table: pd.DataFrame, mark: str = "Whiskers") -> str:
     """What a mark covers where functions come from one search."""
     return "One seed only: no interval." if table["seed"].nunique() < 2 else f"{mark}: {INTERVAL}, of one search."

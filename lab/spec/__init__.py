@@ -45,5 +45,6 @@ from lab.spec.searches import (
     SharedSearch,
     TwoLossSpec,
     is_search,
+    later,
     on_sequences,
 )

@@ -1,7 +1,8 @@
 """Searches, each of which finds one non-linearity or several."""
 
 import math
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar
 
 from lab.spec.models import ModuleSpec, Perceptron
@@ -82,6 +83,15 @@ class Restart:
     knots: int = 101  # the paper has 50 to 400
     window: int = 5  # t: the last inner steps, through which the gradient of the knots is taken; the paper has 1 to 50
     start: str = "zero"  # function it starts from: "zero", "relu", "identity" or "noise"
+
+
+def later(restarts: Sequence[Restart], by: int) -> tuple[Restart, ...]:
+    """The same restarts with later seeds.
+
+    >>> [restart.seed for restart in later([Restart(0), Restart(1)], by=2)]
+    [2, 3]
+    """
+    return tuple(replace(restart, seed=restart.seed + by) for restart in restarts)
 
 
 @dataclass(frozen=True)

@@ -43,9 +43,9 @@ OPTIMIZERS = {
     GROKFAST: ("grokfast", 3.0, (0.003, 0.01, 0.03, 0.1, 0.3)),
     PERP: ("perpgrad", 0.0, (0.003, 0.01, 0.03, 0.1, 0.3)),
 }
-# Which of the rates are tried: the first, and the one after the last. At larger scales they hang on the function.
+# Which of these rates are tried, from the first to the one before the last; at larger scales each function has its own.
 TRIED = {"smoke": (1, 2), "laptop": (1, 4)}
-OF_EACH, ALL = {RELU: (1, 5), LEARNED: (0, 4)}, (0, 5)
+BY_FUNCTION, ALL = {RELU: (1, 5), LEARNED: (0, 4)}, (0, 5)
 LOSSES = {"softmax": "cross_entropy", "StableMax": "stablemax"}
 FORMS = ("a+b", "ab")
 MODULI = {"smoke": (27,), "laptop": (27,)} | dict.fromkeys(("overnight", "paper"), (27, 97))
@@ -100,7 +100,7 @@ def plan(scale: str, seeds: int) -> list[Planned]:
                 for optimizer, (_, _, rates) in OPTIMIZERS.items():
                     if function == LEARNED and optimizer == ADAM:
                         continue
-                    first, after = TRIED.get(scale, OF_EACH[function])
+                    first, after = TRIED.get(scale, BY_FUNCTION[function])
                     for rate in rates[first:after]:
                         cell = {"task": task.name, "function": function, "loss": loss, "optimizer": optimizer}
                         for split, seed, count in ((TEST, 0, seeds), (VAL, FIRST_TUNING, TUNING[scale])):

@@ -37,6 +37,7 @@ from lab.spec import (
     Restart,
     RunSpec,
     TwoLossSpec,
+    later,
     needs,
     replace,
 )
@@ -158,7 +159,7 @@ class TableSetting:
             of = replace(spec.model, inputs="identity")
             restarts = tuple(replace(restart, start="identity") for restart in spec.restarts)
             spec = replace(spec, model=of, restarts=tuple(dict.fromkeys(restarts)), low=-1.0, high=1.0)
-        spec = replace(spec, restarts=tuple(replace(r, seed=r.seed + APART * seed) for r in spec.restarts))
+        spec = replace(spec, restarts=later(spec.restarts, APART * seed))
         if by == EPISODES:
             return spec
         first = next((r for r in spec.restarts if r.start != "relu"), spec.restarts[0])
@@ -312,8 +313,7 @@ def again(search: EpisodeSpec, number: int) -> EpisodeSpec:
     >>> [restart.seed for restart in again(grokking("laptop").search, 1).restarts]
     [4, 5, 6, 7]
     """
-    apart = number * len(search.restarts)
-    return replace(search, restarts=tuple(replace(one, seed=one.seed + apart) for one in search.restarts))
+    return replace(search, restarts=later(search.restarts, number * len(search.restarts)))
 
 
 def first_of_searches(runs: Labelled) -> Iterator[tuple[dict, Run]]:

@@ -31,7 +31,7 @@ from lab.papers.simplicity.settings import (
     received,
     restarts,
 )
-from lab.papers.tables import Labelled, ratios, share_by_knot, steps_to
+from lab.papers.tables import Labelled, numbered, ratios, share_by_knot, steps_to
 from lab.plots import go
 from lab.plots.caption import counted, diverged_runs, set_reading
 from lab.plots.functions import SHOWN, draw_inputs
@@ -111,8 +111,7 @@ def functions(runs: Labelled) -> pd.DataFrame:
 def sines(functions: pd.DataFrame) -> pd.DataFrame:
     """The functions that were chosen, one row each: task, search (0 where there is one), frequency, explained, noise,
     and excess: by how much of the function's variance a sine explains more than of 95 % of all white noise."""
-    chosen = functions[functions["chosen"].astype(bool) & functions["explained"].notna()]
-    chosen = chosen if "search" in chosen else chosen.assign(search=0)
+    chosen = numbered(functions[functions["chosen"].astype(bool) & functions["explained"].notna()])
     waves = chosen.groupby(["task", "search"], sort=False)[["frequency", "explained", "noise"]].first().reset_index()
     return waves.assign(excess=waves["explained"] - waves["noise"])
 
@@ -270,8 +269,8 @@ def diverged_words(table: pd.DataFrame) -> str:
 
 def _summary(table: pd.DataFrame) -> str:
     """Of several searches the least and the largest; what is never reached is left out."""
-    table, words = table if "search" in table else table.assign(search=0), []
-    for task, rows in table.groupby("task", sort=False):
+    words = []
+    for task, rows in numbered(table).groupby("task", sort=False):
         means = rows.groupby(["method", "search"])[["seed", "step", "accuracy", "diverged"]].apply(
             lambda runs: steps_to(runs, LEVEL).replace(np.inf, np.nan).mean()
         )

@@ -14,7 +14,7 @@ from lab import estimates, tasks
 from lab.errors import listed
 from lab.papers.claims import Claim, Verdict, absent, all_of, any_of, on_every_reading
 from lab.papers.entry import Entry, Planned
-from lab.papers.tables import POINTS, curves, gains, per_seed, speed_up
+from lab.papers.tables import POINTS, curves, gains, numbered, per_seed, speed_up
 from lab.papers.transformers.matrix import NOT_LEARNED, comparable, gain, learned_tasks, over_tasks, unlike_paper
 from lab.papers.transformers.settings import ATTENTION_GUESS, BASELINE, BOTH, MLP, origin, setting
 from lab.plots import go
@@ -342,7 +342,7 @@ def diverged_sentence(table: pd.DataFrame, *kinds: str) -> str:
 
 def _draw_runs(figure: go.Figure, rows: pd.DataFrame, method: str, at: tuple[int, int], legend: bool) -> None:
     """One thin curve a seed, dotted where the run diverged; the mean of those that have a value at a step on top."""
-    rows = rows.assign(search=rows["search"] if "search" in rows else 0)
+    rows = numbered(rows)
     several, ink = rows["search"].nunique() > 1, colour(method)
     runs = rows.pivot(index="step", columns=["search", "seed"], values="accuracy").sort_index(axis=1)
     diverged_rows = rows[rows["diverged"].astype(bool)] if "diverged" in rows else rows[:0]

@@ -30,7 +30,7 @@ from lab.papers.simplicity.images.settings import (
     TITLES,
 )
 from lab.papers.simplicity.settings import again, episode_result, first_of_searches, received
-from lab.papers.tables import Labelled
+from lab.papers.tables import Labelled, numbered
 from lab.plots import go
 from lab.plots.caption import effect, set_reading
 from lab.plots.functions import draw_inputs, gelu, window
@@ -57,15 +57,13 @@ def learned(scale: str, seeds: int, names: Sequence[str] = settings.SETS, search
         for labels, spec in plan(scale, seeds, names)
         if labels["method"] != RELU and labels["layers"] == settings.BASE[scale]
     ]
-    return (
-        first
-        if searches == 1
-        else [
-            (labels | {"search": number}, _of_search(spec, number))
-            for labels, spec in first
-            for number in range(1 if labels["method"] == PER_LAYER else searches)
-        ]
-    )
+    if searches == 1:
+        return first
+    return [
+        (labels | {"search": number}, _of_search(spec, number))
+        for labels, spec in first
+        for number in range(1 if labels["method"] == PER_LAYER else searches)
+    ]
 
 
 def _of_search(spec: RunSpec, number: int) -> RunSpec:
@@ -157,14 +155,9 @@ def share_of_gelu(x: np.ndarray, y: np.ndarray, weights: np.ndarray) -> float:
     return float(b / a) if a else float("nan")
 
 
-def _numbered(functions: pd.DataFrame) -> pd.DataFrame:
-    """With the number of each function's search, where there was one alone, too."""
-    return functions if "search" in functions else functions.assign(search=0)
-
-
 def _by_function(functions: pd.DataFrame, method: str, number: Number) -> pd.DataFrame:
     """A number of each function of a method, the mean of its layers: (set, search, restart) × mode."""
-    rows = _numbered(functions[functions["method"] == method]).sort_values("x")
+    rows = numbered(functions[functions["method"] == method]).sort_values("x")
     numbers = rows.groupby([*ONE_FUNCTION, "layer"], sort=False)[["x", "value"]].apply(
         lambda one: number(one["x"].to_numpy(float), one["value"].to_numpy(float))
     )
@@ -219,16 +212,16 @@ def _left_relu(functions: pd.DataFrame, scale: str) -> str:
 
 
 def _like_gelu(functions: pd.DataFrame) -> Verdict:
-    """At the inputs that the chosen function of a set receives, and at all knots alike."""
-    rows = _numbered(functions)
+    """At the inputs that the chosen function of a search receives, and at all knots alike."""
+    rows = numbered(functions)
     rows = rows[(rows["mode"] == CLASSIFICATION) & (rows["method"] == FROM_RELU)].sort_values("x")
     chosen = rows[rows["chosen"].astype(bool)]
     inputs = {search: one["density"].to_numpy(float) for search, one in chosen.groupby(["set", "search"])}
     shares: dict[str, dict] = {"at the inputs": {}, "at all knots": {}}
     for (name, number, restart), one in rows.groupby(["set", "search", "restart"], sort=False):
         x, y = one["x"].to_numpy(float), one["value"].to_numpy(float)
-        received_here = inputs.get((name, number), np.full(len(x), np.nan))
-        shares["at the inputs"][name, number, restart] = share_of_gelu(x, y, received_here)
+        density = inputs.get((name, number), np.full(len(x), np.nan))
+        shares["at the inputs"][name, number, restart] = share_of_gelu(x, y, density)
         shares["at all knots"][name, number, restart] = share_of_gelu(x, y, np.ones_like(x))
     series = {reading: pd.Series(each).rename_axis(["set", "search", "restart"]) for reading, each in shares.items()}
     return _on_each(series, above=0.5)
@@ -295,7 +288,7 @@ def _smoothed_summary(functions: pd.DataFrame) -> str:
 
 def _of_first_search(rows: pd.DataFrame) -> pd.DataFrame:
     """The same rows, of which those that the first search chose are chosen, and no other search's."""
-    rows = _numbered(rows)
+    rows = numbered(rows)
     return rows.assign(chosen=rows["chosen"].astype(bool) & (rows["search"] == 0))
 
 

@@ -131,6 +131,13 @@ def probabilities(run: Run) -> Model:
     return function_of(nn.Sequential(run.model(), nn.Softmax(-1)))
 
 
+def log_odds(run: Run) -> Model:
+    """The log-odds of class 1, of two classes, as a function of points, (N, inputs) → (N,): a network's output before a
+    sigmoid."""
+    f = function_of(run.model())
+    return lambda x: f(x)[:, 1] - f(x)[:, 0]
+
+
 def kept_accuracy(run: Run, split: str = "test") -> float:
     """Accuracy on a split, 0 to 1, with the weights that were kept; NaN of a run that diverged before any were."""
     at = run.steps == run.notes["kept"]

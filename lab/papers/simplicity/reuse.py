@@ -15,13 +15,14 @@ from lab import estimates
 from lab.papers.claims import Claim, Verdict, absent, all_of
 from lab.papers.entry import Entry, Planned
 from lab.papers.simplicity.tables import settings
-from lab.papers.simplicity.tables.accuracy import MORE_SEEDS, checkpoint_accuracies
+from lab.papers.simplicity.tables.accuracy import MORE_SEARCHES, checkpoint_accuracies
 from lab.papers.simplicity.tables.settings import LAYERS, LEARNED, RELU, SEEDS, START, WIDTHS, network, origin, tables
 from lab.papers.tables import POINTS, Labelled, gains_on_rows, per_run
 from lab.plots import go
 from lab.plots.caption import set_reading, signed
 from lab.plots.panels import above, grid, method_line, place, whiskers
 from lab.plots.style import SIZE
+from lab.scale import model_scale
 from lab.statistics import INTERVAL, over_seeds
 
 FIGURE_8 = "covertype"  # the table of Figure 8; Figure 21 has the others
@@ -43,7 +44,7 @@ def plan(scale: str, seeds: int, names: Sequence[str] | None = None) -> list[Pla
         )
         for table in (tables(scale) if names is None else names)
         for method in (RELU, LEARNED)
-        for layers in LAYERS[scale]
+        for layers in LAYERS[model_scale(scale)]
         for width in WIDTHS[scale]
         for seed in range(seeds)
     ]
@@ -91,7 +92,7 @@ def _alike_in_width(table: pd.DataFrame) -> Verdict:
     return Verdict(replace(estimate, covers="networks of one table, and one search"), above=0.0)
 
 
-_claim = partial(Claim, decides=MORE_SEEDS)
+_claim = partial(Claim, decides=MORE_SEARCHES)
 FIG8 = (
     _claim(
         "surpass",
@@ -196,7 +197,7 @@ ENTRIES = (
         tasks=one("laptop"),
         origin=origin(one, [FIGURE_8], _WITHOUT),
         claims=FIG8,
-        minutes={"smoke": 0.1, "laptop": 4, "paper": 30},
+        minutes={"smoke": 0.1, "laptop": 4, "overnight": 15, "paper": 30},
         **_SHARED,
     ),
     Entry(
@@ -209,7 +210,7 @@ ENTRIES = (
         tasks=tables("laptop"),
         origin=origin(without=_WITHOUT),
         claims=FIG21,
-        minutes={"smoke": 0.1, "laptop": 12, "paper": 500},
+        minutes={"smoke": 0.1, "laptop": 12, "overnight": 75, "paper": 500},
         **_SHARED,
     ),
 )

@@ -17,7 +17,10 @@ from lab.papers.simplicity.tables.settings import (
     NETWORKS,
     PREFACTORS,
     RELU,
+    STARTS,
     TANH,
+    network,
+    rate_of,
     tables,
 )
 from lab.plots.caption import reading
@@ -56,6 +59,16 @@ def test_networks_differ_in_what_their_labels_say_alone(scale):
     assert scale != "paper" or (rest.pop().recipe.batch, max(PREFACTORS[scale])) == (4096, 8.0)
 
 
+def test_networks_of_a_night_have_the_rate_of_their_table_and_method():
+    for labels, spec in planned(FIG5, "overnight"):
+        kinds = [labels[name] for name in ("table", "method", "start")]
+        assert spec.recipe.rate == rate_of("overnight", *kinds)
+        assert (spec.model.width, spec.recipe.steps) == (256, 3_000)
+        assert all(search.retrain.rate == rate_of("laptop", kinds[0]) for search in needs(spec))
+    of = [rate_of("overnight", "eye_movements", LEARNED, start) for start in STARTS]
+    assert of == [one.recipe.rate for one in (network("overnight", "eye_movements", LEARNED, 1, s) for s in STARTS)]
+
+
 def test_paper_scale_has_the_tables_that_are_here_and_names_the_others(monkeypatch):
     monkeypatch.setattr(datasets, "best", lambda name: {"pol": "pol", "covertype": "covertype_sample"}.get(name))
     assert tables("paper") == ("covertype_sample", "pol")
@@ -90,11 +103,21 @@ def test_numbers_are_those_of_the_stored_models(made):
             right = model(splits[name].inputs[None])[0].argmax(-1) == splits[name].targets
             assert own[column] == pytest.approx(right.double().mean().item(), abs=2e-5)
 
-        def second(x, model=model):
-            return model(x[None])[0].softmax(-1)[:, 1]
+        def odds(x, model=model):
+            shares = model(x[None])[0].double().softmax(-1)
+            return (shares[:, 1] / shares[:, 0]).log()
 
-        one = probes.total_variation(second, splits["train"].inputs, splits["train"].targets)
+        one = probes.total_variation(odds, splits["train"].inputs, splits["train"].targets)
         assert own["tv"] == pytest.approx(one.value, abs=1e-4, rel=1e-3) and own["tv_low"] <= own["tv"]
+    found, splits = accuracy.baseline("bank-marketing", "trees", 1), Tabular("bank-marketing").split()["train"]
+
+    def odds_of_trees(x):
+        shares = found.estimator.predict_proba(x)
+        return np.log(shares[:, 1] / shares[:, 0])
+
+    one = probes.total_variation(odds_of_trees, splits.inputs.numpy(), splits.targets)
+    of = table.set_index("method")["tv"]
+    assert of["boosted trees"] == pytest.approx(one.value, rel=1e-3) and np.isnan(of["k-NN"]), "whose odds are infinite"
     shared = [name for name in made[FIG5].table if not name.startswith("tv")]
     pd.testing.assert_frame_equal(made[FIG5].table, table[shared])
 
@@ -146,6 +169,7 @@ def test_ranks_and_normalized_accuracies_by_hand():
 
 def test_plots_hold_every_model(made):
     table = made[FIG22].table
+    table = table.assign(tv=table["tv"] + 1.0)  # some networks of this scale give all rows one answer
     two = table[table["method"].isin((RELU, LEARNED))]
     for x, own in (("training", table), ("tv", two)):
         drawn = complexity.marks(own, x)
@@ -155,6 +179,10 @@ def test_plots_hold_every_model(made):
         assert len({trace.name for trace in drawn.data}) == own["method"].nunique() + 1, "two starts of searches"
     table = table.assign(accuracy=table["accuracy"].where(table.index != 0))
     assert f"diverged: 1 of {len(table)}" in reading(complexity.marks(table, "training"))
+    same = table.assign(tv=table["tv"].where(table.index != table.index[table["method"] == RELU][0], 0.0))
+    drawn = complexity.marks(same, "training")
+    assert sum(len(trace.x) for trace in drawn.data) == len(table) - 2
+    assert f"answer one class: 1 of {len(table)}" in reading(drawn)
     panels = accuracy.fig20(table).data
     assert [trace.name for trace in panels] == [*METHODS]
 

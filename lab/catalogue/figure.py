@@ -113,8 +113,9 @@ class Figure:
     def save(self, path: str | Path, width: str = "page") -> Path:
         """Write the picture alone: a PNG, SVG or PDF, as the name ends; its fonts are in a PDF and a column's SVG.
 
-        width: "page" (800 px, with the caption below), or "column": 3.25 inches, as a column of a paper, for SVG and
-        PDF; text has 7 to 9 pt, panels stand below each other where they need to, and the caption is left to the paper.
+        width: "page" (800 px, with the caption and the key to its marks below), or "column": 3.25 inches, as a column
+        of a paper, for SVG and PDF; text has 7 to 9 pt, panels stand below each other where they need to, and the
+        caption is left to the paper.
         Raises ArgumentError for another ending or width, LabError where no picture can be made (a PDF, a PNG and an SVG
         of a page need a Chrome).
 
@@ -245,7 +246,7 @@ def words(entry: Entry, summary: str, table: pd.DataFrame, facts: dict) -> tuple
     paper says; a third where other figures of the same tasks have other settings. The caption: the same, further
     numbers, how it was made, and every departure from the paper."""
     shows, paper_says = f"{entry.shows}.", f"Paper: {entry.paper_says}."
-    earlier = f"These runs have earlier settings than figures have now: {facts[EARLIER]}." if EARLIER in facts else ""
+    earlier = f"These runs have earlier settings: {facts[EARLIER]}." if EARLIER in facts else ""
     made = f"Scale {facts['scale']}, {facts['device_name']}"
     if facts["runs"]:
         searches = f" and {counted(len(facts['searches']), 'search', 'searches')}" if facts["searches"] else ""

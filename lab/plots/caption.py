@@ -19,13 +19,14 @@ from lab.plots.style import SIZE
 from lab.statistics import INTERVAL, LEVEL, diverged
 
 LINE = 1.4 * SIZE  # px from one line to the next
+SMALL = SIZE - 2  # px of the key to a plot's marks
 GLYPH = 0.53 * SIZE  # px of an average character, with room for wide fonts: Liberation Sans has 0.44 of its size
 EDGE = 12  # px left, right and below
 _UNBREAKABLE = re.compile(r"\[[^\[\] ]{1,12}, [^\[\] ]{1,12}\]|\d %")
 KEY, ROW, TICK = 48, 19, 6  # px of a legend's mark and gaps, of a row of it, and of a tick
 
 
-def wrap(text: str, width: int) -> list[str]:
+def wrap(text: str, width: float) -> list[str]:
     """Lines of `text` that fit into `width` px; line breaks of the text, intervals, and numbers with % are kept.
 
     >>> wrap("one two three", 100), wrap("from 12 [10, 14]", 110)
@@ -47,13 +48,18 @@ def plain(label: object) -> str:
 
 
 def captioned(figure: go.Figure, caption: str, width: int) -> go.Figure:
-    """A copy of the figure, `width` px wide, made taller by a caption below it.
+    """A copy of the figure, `width` px wide, made taller by a caption below it, and by the key to its marks, if it has
+    one (`set_reading`), in small letters.
 
     The room below the axes stays as it is: the caption starts under it, whatever its number of lines.
     """
     copy = go.Figure(figure)
     _close_up(copy, width)
-    lines = wrap(caption, width)
+    lines = list(map(plain, wrap(caption, width)))
+    if key := reading(figure):
+        lines += [
+            f'<span style="font-size: {SMALL}px">{plain(line)}</span>' for line in wrap(key, width * SIZE / SMALL)
+        ]
     margin, room = copy.layout.margin, EDGE + LINE * len(lines)
     left, bottom = margin.l, margin.b
     if None in (left, bottom, copy.layout.height):
@@ -61,7 +67,7 @@ def captioned(figure: go.Figure, caption: str, width: int) -> go.Figure:
     look = {"name": "caption", "showarrow": False, "align": "left", "font": {"size": SIZE}}
     across = {"xref": "paper", "x": 0, "xanchor": "left", "xshift": EDGE - left}
     down = {"yref": "paper", "y": 0, "yanchor": "top", "yshift": -bottom}
-    copy.add_annotation(text="<br>".join(map(plain, lines)), **look, **across, **down)
+    copy.add_annotation(text="<br>".join(lines), **look, **across, **down)
     copy.update_layout(width=width, height=copy.layout.height + room, margin={"b": bottom + room})
     return copy
 

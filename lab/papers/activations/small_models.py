@@ -60,15 +60,13 @@ COLOURS = {"gpt_neo": BLUE, "roberta": ORANGE}
 PANELS = {  # column: name of the axis
     "loss": "held-out loss (nats)",
     "blimp": "BLiMP (%)",
-    "parameters": "weights",
     "step_ms": "a step (ms)",
 }
-FROM_ZERO = ("parameters", "step_ms")
 ROUNDS = 7  # steps of each model that are timed
 ROW = 21  # px of an activation
 DOMAINS = ((0.0, 0.48), (0.52, 1.0))  # of the two panels of phenomena, in widths of the figure
 RANGE = 50.0  # points from chance to the end of the colours
-LABELS = 150  # px below the panels, for the names of phenomena
+LABELS = 92  # px below the panels, for the names of phenomena
 
 
 def scores(runs: Labelled) -> pd.DataFrame:
@@ -144,8 +142,9 @@ def summary(table: pd.DataFrame) -> str:
         return f"{losses_said} BLiMP is not measured: its sentences were not here (`lab data fetch blimp` gets them)."
     means = known.groupby("family", sort=False)["blimp"].agg(["min", "max"])
     ranges = [f"{FAMILIES[str(family)]} {low:.1f} to {high:.1f} %" for family, (low, high) in means.iterrows()]
-    ties = f"ties at most {known['ties'].max():.1f} %"
-    return f"{losses_said} BLiMP, {known['pairs'].max():,} pairs: {', '.join(ranges)}; {ties}."
+    most = known["ties"].max()
+    ties = f"; ties at most {most:.1f} %" if most >= 0.05 else ""
+    return f"{losses_said} BLiMP, {known['pairs'].max():,} pairs: {', '.join(ranges)}{ties}."
 
 
 def notes(scale: str) -> list[str]:
@@ -306,7 +305,7 @@ def table1(table: pd.DataFrame) -> go.Figure:
             if column == "blimp":
                 _draw_printed(figure, BLIMP[family], methods, (row, number))
                 figure.add_vline(CHANCE, line={"color": GREY, "width": 1, "dash": "dot"}, row=row, col=number)
-            mode = "tozero" if column in FROM_ZERO else "normal"
+            mode = "tozero" if column == "step_ms" else "normal"
             figure.update_xaxes(title_text=name, nticks=4, rangemode=mode, row=row, col=number)
             _name_rows(figure, methods, row, number)
     if read:
@@ -315,6 +314,7 @@ def table1(table: pd.DataFrame) -> go.Figure:
     set_reading(
         figure,
         f"Points: mean over seeds{'.' if one else f', whiskers: {INTERVAL}.'}",
+        f"Models have {rows['parameters'].min():,} to {rows['parameters'].max():,} weights.",
         "Axes of loss and BLiMP do not begin at 0."
         + (f" Step: of one model alone, the fastest of {ROUNDS}." if _is_timed(rows) else ""),
         "GPT-Neo predicts the next token, RoBERTa masked ones: their losses do not compare. Dotted: chance."
@@ -382,9 +382,8 @@ ENTRIES = (
         "activations/table1",
         "4",
         "GPT-Neo and RoBERTa with eight activations, and KANs",
-        "Held-out loss, accuracy on BLiMP (which of two sentences is grammatical), weights and the time of a step of"
-        " small language models that differ in their activation alone (the paper's: 9 million weights, KAN,"
-        " Kolmogorov–Arnold networks, 11)",
+        "Held-out loss, accuracy on BLiMP (which of two sentences is grammatical) and the time of a step of small"
+        " language models that differ in their activation alone, or have Kolmogorov–Arnold networks (KANs) for MLPs",
         "a learnable GELU is best of RoBERTa's activations on BLiMP; its abstract: activations matter little, KANs do"
         " worse",
         plan=lambda scale, seeds: plan(scale, seeds, METHODS[scale]),

@@ -223,9 +223,10 @@ def fig11(table: pd.DataFrame) -> go.Figure:
     """One matrix for each part that was optimized. table: part, architecture, task, seed, accuracy."""
     parts = {part: delta(table[table["part"] == part]) for part in table["part"].unique()}
     dead = unlearned(table)
-    figure = heatmaps([Matrix(f"Optimized: {part}. {_means(cells)}", cells, dead) for part, cells in parts.items()])
+    titles = [f"Optimized: {part}. {_means(cells[~cells['task'].isin(dead)])}" for part, cells in parts.items()]
+    figure = heatmaps([Matrix(title, cells, dead) for title, cells in zip(titles, parts.values(), strict=True)])
     everything = pd.concat(parts.values(), ignore_index=True)
-    means = "Means in the titles: over cells, architecture and task the same or not."
+    means = "Means in the titles: over cells of tasks that are learned, architecture and task the same or not."
     set_reading(figure, *_key(everything, dead), means, CORRELATION)
     return figure
 

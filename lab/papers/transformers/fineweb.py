@@ -31,7 +31,7 @@ from lab.resolve import resolve
 from lab.run import Run
 from lab.scale import check_scale
 from lab.spec import Learned, Part, Resolved, RunSpec, SearchSpec, Shaped, replace
-from lab.statistics import half_width
+from lab.statistics import LEVEL, half_width
 from lab.tasks import Text
 from lab.training.fleet import Fleet
 from lab.training.live import interleaved
@@ -325,11 +325,14 @@ def table6(table: pd.DataFrame) -> go.Figure:
     """
     figure = grid(["loss on held-out text", "time of a training step"], 2, height=270, top=64, horizontal=66)
     known = alive(table)
-    base = known[known["method"] == RELU].groupby("layers")["loss"].mean()
+    depths = {layers: groups(rows, "method", "loss") for layers, rows in known.groupby("layers")}
     for method in METHODS:
         rows = known[known["method"] == method].groupby("layers")
         if method not in (LINEAR, RELU):
-            _draw(figure, method, rows["loss"].mean() - base, rows["loss"].agg(half_width), 1)
+            over = {layers: compare_one(losses, method, RELU) for layers, losses in depths.items() if method in losses}
+            halves = {layers: one.interval(LEVEL)[1] - one.effect for layers, one in over.items()}
+            effects = {layers: one.effect for layers, one in over.items()}
+            _draw(figure, method, pd.Series(effects), pd.Series(halves), 1)
             _draw_printed(figure, method, [a - b for a, b in zip(LOSSES[method], LOSSES[RELU], strict=True)], 1)
         if method != GELU:
             _draw(figure, method, rows["ratio"].first(), rows["ratio_spread"].first(), 2)

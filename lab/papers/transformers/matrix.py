@@ -59,13 +59,15 @@ class Comparison(Agreement):
 
     def sentence(self) -> str:
         """The comparison in words."""
-        share = f"{100 * self.signs:.0f} %" if self.clear else "none"
+        signs = f"None of {self.cells} cells is clear of seed noise"
+        if self.clear:
+            of = f"the {counted(self.clear, 'cell')} (of {self.cells}) clear of seed noise"
+            signs = f"Signs agree with the paper in {100 * self.signs:.0f} % of {of}"
         rho = f"correlation {self.rank_correlation}"
         if np.isnan(self.spearman):
             rho = "correlation unknown: the numbers here are all equal"
         return (
-            f"Signs agree with the paper in {share} of the {counted(self.clear, 'cell')} (of {self.cells}) clear of "
-            f"seed noise. Spearman {rho}. Best of its column on the diagonal: {self.best_on_diagonal} of "
+            f"{signs}. Spearman {rho}. Best of its column on the diagonal: {self.best_on_diagonal} of "
             f"{counted(self.tasks, 'task')} learned here ({self.paper_best_on_diagonal} in the paper)."
         )
 
@@ -73,14 +75,14 @@ class Comparison(Agreement):
 def compare(ours: pd.DataFrame, paper: pd.DataFrame = PAPER, unlearned: Iterable[str] = ()) -> Comparison:
     """Compare what `delta` found with a published matrix (architectures × tasks).
 
-    unlearned: tasks that no model learned here; their columns have no best.
+    unlearned: tasks that no model learned here; their columns have no best, and their cells are left out.
     """
     both = common_cells(ours, paper)
     here, there = square(both), square(both, "paper")
     cells = both[["architecture", "task"]].assign(ours=both["delta"], theirs=both["paper"], clear=clear(both))
     left = [task for task in here if task not in set(unlearned)]
     ours_best, paper_best = (len(best(side[left]) & {(task, task) for task in left}) for side in (here, there))
-    ranks = asdict(agreement(cells))
+    ranks = asdict(agreement(cells[cells["task"].isin(left)]))
     return Comparison(**ranks, best_on_diagonal=ours_best, paper_best_on_diagonal=paper_best, tasks=len(left))
 
 

@@ -101,7 +101,7 @@ def test_cells_within_the_noise_of_seeds_do_not_vote():
     assert found.clear == (PAPER != 0).sum(axis=None) and found.signs == pytest.approx(1 - 1 / found.clear)
     assert noisy.clear < found.clear and noisy.signs == 1.0
     nothing = compare(as_cells(wrong, half=99.0))
-    assert nothing.clear == 0 and np.isnan(nothing.signs) and "none" in nothing.sentence()
+    assert nothing.clear == 0 and np.isnan(nothing.signs) and "None of 64" in nothing.sentence()
 
 
 def test_the_paper_has_its_best_on_the_diagonal_four_times():

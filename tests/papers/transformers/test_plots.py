@@ -1,6 +1,7 @@
 """Plots hold the numbers of their tables, name their axes, and say how to be read; the order of rows is no matter."""
 
 import json
+import re
 
 import numpy as np
 import pandas as pd
@@ -11,7 +12,7 @@ from lab.papers.compatibility import delta, square
 from lab.papers.transformers import compatibility, functions, learning_curves, lengths_and_widths
 from lab.papers.transformers.matrix import PAPER, compare
 from lab.plots import functions as shapes
-from lab.plots.caption import EDGE, GLYPH, captioned, reading, signed, true_minus, wrap
+from lab.plots.caption import EDGE, GLYPH, captioned, plain, reading, signed, true_minus, wrap
 from lab.plots.style import DIVERGING, METHOD_COLOURS, METHOD_SYMBOLS, faded
 from lab.task_names import TASK_TITLES
 from lab.tasks.named import task_title
@@ -110,8 +111,10 @@ def test_the_room_of_a_caption_is_below_everything(name):
 
 
 def test_captions_are_text_and_not_markup():
-    note = captioned(drawn("fig3"), "a < b & c", 600).layout.annotations[-1]
-    assert note.text == "a &lt; b &amp; c"
+    figure = drawn("fig3")
+    first, *key = captioned(figure, "a < b & c", 600).layout.annotations[-1].text.split("<br>")
+    assert first == "a &lt; b &amp; c"
+    assert key and " ".join(re.sub("<.*?>", "", line) for line in key) == plain(reading(figure)), "what its marks are"
 
 
 @pytest.mark.parametrize("name", ["fig2", "fig10"])

@@ -281,8 +281,8 @@ def _smoothed_summary(functions: pd.DataFrame) -> str:
     gaps = {name: estimates.mean(one[REGRESSION] - one[CLASSIFICATION]) for name, one in turns.items()}
     words = ", ".join(f"{name} {effect(gap)}" for name, gap in gaps.items())
     return (
-        f"Ups and downs of functions from zero, in multiples of their range, regression less classification: {words}."
-        " What goes with averaging is the noise of single knots."
+        "How much more functions from zero go up and down in regression than in classification, in multiples of their"
+        f" range: {words}. Averages over neighbouring knots take the noise of single ones away."
     )
 
 

@@ -163,8 +163,9 @@ def marks(table: pd.DataFrame, x: str = "tv", x_title: str = "total variation<br
             look = {"mode": "markers", "name": kind, "legendgroup": kind, "showlegend": not number}
             look |= {"marker": _mark(kind), "customdata": rows[POINTED_AT], "hovertemplate": f"{kind}<br>{HOVER}"}
             if kind in FAR:  # at the right edge, with its number, where it would press the networks together
-                far = [f"{value:.3g} ›" if value > high else "" for value in rows[x]]
-                look |= {"mode": "markers+text", "text": far, "textposition": "bottom left"}
+                far = [f"{value:.3g} ›" if value > edge - room else "" for value in rows[x]]
+                side = "bottom left" if kind == FAR[0] else "top left"
+                look |= {"mode": "markers+text", "text": far, "textposition": side}
                 look["textfont"] = {"size": SIZE - 3}
             figure.add_scatter(x=rows[x].clip(upper=edge - room), y=rows["percent"], row=row, col=column, **look)
         if high > low:

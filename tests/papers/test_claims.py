@@ -318,7 +318,7 @@ CONDITIONS = {
     ),
     "hypernetwork/fig4a/few-problems": (
         lambda t: t.assign(accuracy_test=0.15),
-        "with 25,000,000 problems at most 15 %",
+        "with 25,000,000 problems the methods solve at most 15 %",
     ),
     "hypernetwork/fig4b/small": (lambda t: t.assign(accuracy_test=0.15), "at most 15 %"),
     "hypernetwork/figA5/held-out": (lambda t: t.assign(accuracy_test=0.15), "at most 15 %"),

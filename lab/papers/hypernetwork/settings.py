@@ -296,7 +296,7 @@ def solves_seen(table: pd.DataFrame, scale: str) -> str:
     return (
         ""
         if share >= SOLVED
-        else f"with {fewest:,} problems the best method solves {share:.0f} % of seen combinations on average"
+        else f"with {fewest:,} problems the methods solve at most {share:.0f} % of seen combinations on average"
     )
 
 

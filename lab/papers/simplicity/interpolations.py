@@ -269,7 +269,7 @@ def _functions_summary(table: pd.DataFrame) -> str:
     values = values[np.isfinite(values)]
     if not len(values):
         return "No restart left ReLU and zero, so there are no functions to compare."
-    spread = f"{_restart_correlations(table).estimate.effect:.2f} on average ({values.min():.2f} to {values.max():.2f})"
+    spread = f"{values.mean():.2f} on average ({values.min():.2f} to {values.max():.2f})"
     words = f"{spread} in the {counted(len(values), 'restart')} that left ReLU and zero"
     return f"Correlation of the linear and the cubic function of the same restart: {words}."
 

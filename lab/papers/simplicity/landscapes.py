@@ -307,10 +307,7 @@ def _summary(table: pd.DataFrame) -> str:
     complexity = _by_table(table, (RELU, LEARNED, IAFS), "solution", "ambient", named=False)
     axes = _by_table(table, (RELU, IAFS, TREES), "alignment", named=False)
     what = "Total variation, ReLU, learned, input functions (on the random plane)"
-    parts = table[table["method"].isin((RELU, LEARNED, IAFS))].groupby(["table", "method", "part"])["value"].mean()
-    means = parts.unstack().reindex(columns=["solution", "ambient"]).dropna()
-    higher = f"higher there in {(means['ambient'] > means['solution']).sum()} of {len(means)}"
-    return f"{what}: {complexity}; {higher}. Alignment with axes, ReLU, input functions, trees: {axes}."
+    return f"{what}: {complexity}. Alignment with axes, ReLU, input functions, trees: {axes}."
 
 
 def _numbers(table: pd.DataFrame) -> str:

@@ -346,6 +346,8 @@ def _key(cells: pd.DataFrame, dead: frozenset[str]) -> list[str]:
 
 
 def _means(cells: pd.DataFrame) -> str:
+    if cells.empty:
+        return "No task is learned"
     same = cells["architecture"] == cells["task"]
     on, off = cells.loc[same, "delta"].mean(), cells.loc[~same, "delta"].mean()
     return f"Mean Δ {signed(on)} on the diagonal, {signed(off)} off it"

@@ -293,11 +293,8 @@ def solves_seen(table: pd.DataFrame, scale: str) -> str:
     table = best(table)
     fewest = table["problems"].min()
     share = 100 * float(table[table["problems"] == fewest].groupby("method")["accuracy_test"].mean().max())
-    return (
-        ""
-        if share >= SOLVED
-        else f"with {fewest:,} problems the methods solve at most {share:.0f} % of seen combinations on average"
-    )
+    few = f"with {fewest:,} problems the methods solve at most {share:.0f} % of seen combinations on average"
+    return "" if share >= SOLVED else few
 
 
 def two_features(table: pd.DataFrame, scale: str) -> str:

@@ -10,11 +10,11 @@ and trains on a table that the lab ships; `smoke` only runs the machinery.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import pandas as pd
-from torch import nn
+from torch import Tensor, nn
 
 from lab.estimates import rank_correlation
 from lab.papers.claims import Claim, Verdict, on_every_reading
@@ -55,15 +55,12 @@ SHOWN = 6  # the first of the paths
 DEPTH = 2  # hidden layers of the models that are followed on them
 CLOSE = 0.9  # rank correlation from which on we call it a very close one; chosen before any was measured
 PROBABILITY, LOGIT = "probability", "before the softmax"
-SATURATES = (
-    "which saturate (the paper does not say of what; its axes go to 800, and 100 points of a probability vary by 99 at"
-    " most)"
-)
 CALLED = {PROBABILITY: "probabilities", LOGIT: "outputs before the softmax"}
 BAR = 66  # px of the colour bar below the axes
 TICKS = (0.1, 0.3, 1.0, 3.0, 8.0)
 COLUMNS = 3
 SYMBOLS = ("circle", "diamond", "square", "triangle-up")  # by number of layers
+Values = TypeVar("Values", pd.Series, pd.DataFrame)
 POINTED_AT = ["prefactor", "seed", "tv_low", "tv_high", "fourier_low", "fourier_high", "accuracy"]
 HOVER = (
     "α = %{customdata[0]:g}, seed %{customdata[1]}<br>total variation %{y:.3g} (%{customdata[2]:.3g} to"
@@ -131,11 +128,16 @@ def probabilities(run: Run) -> Model:
     return function_of(nn.Sequential(run.model(), nn.Softmax(-1)))
 
 
+class LogOdds(nn.Module):
+    """From outputs for two classes, (…, 2), the log-odds of class 1, (…, 1): the one output before a sigmoid."""
+
+    def forward(self, outputs: Tensor) -> Tensor:
+        return outputs[..., 1:] - outputs[..., :1]
+
+
 def log_odds(run: Run) -> Model:
-    """The log-odds of class 1, of two classes, as a function of points, (N, inputs) → (N,): a network's output before a
-    sigmoid."""
-    f = function_of(run.model())
-    return lambda x: f(x)[:, 1] - f(x)[:, 0]
+    """A run's log-odds of class 1, as a function of points, (N, inputs) → (N, 1)."""
+    return function_of(nn.Sequential(run.model(), LogOdds()))
 
 
 def kept_accuracy(run: Run, split: str = "test") -> float:
@@ -151,6 +153,11 @@ def variation(f: Model | None, inputs: Points, labels: Points, paths: int = PATH
         return dict.fromkeys(("tv", "tv_low", "tv_high"), float("nan"))
     tv = total_variation(f, inputs, labels, paths, SAMPLES, SEED)
     return {"tv": tv.value, "tv_low": tv.low, "tv_high": tv.high}
+
+
+def logarithms(variations: Values) -> Values:
+    """Of total variations; NaN of 0, as of a straight function, which has no ratio to others."""
+    return np.log(variations.where(variations > 0))
 
 
 def measure(runs: Labelled) -> pd.DataFrame:
@@ -227,11 +234,6 @@ def _correlated(table: pd.DataFrame) -> Verdict:
 def _other_table(table: pd.DataFrame, scale: str) -> str:
     ours, theirs = TABLES[scale], TABLES["paper"]
     return "" if ours == theirs else f"{ours} in place of {theirs}"
-
-
-def of_probabilities(table: pd.DataFrame, scale: str) -> str:
-    """What stands in for the paper's measure, which is hardly one of probabilities (see `SATURATES`)."""
-    return "the total variation of probabilities, which saturate, in place of that of outputs"
 
 
 CORRELATED = Claim(

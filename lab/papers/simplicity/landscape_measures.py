@@ -12,12 +12,14 @@ from torch import Tensor, nn
 
 from lab.models.baselines import Baseline
 from lab.papers.entry import Planned
+from lab.papers.simplicity.complexity import LogOdds, log_odds
 from lab.papers.simplicity.tables import settings
 from lab.papers.simplicity.tables.accuracy import BASELINES, baseline, checkpoint_accuracies, is_chosen
 from lab.papers.simplicity.tables.settings import LEARNED, NETWORKS, START, STARTS, TANH, network, tables
 from lab.papers.tables import Labelled
-from lab.probes import Loss, Variation, landscape
+from lab.probes import Loss, Variation
 from lab.probes.calling import Model, alignment, slice_2d
+from lab.probes.landscape import Measure, landscape
 from lab.probes.weights import Double
 from lab.resolve import resolve
 from lab.run import Run
@@ -130,7 +132,7 @@ def of_network(run: Run, fine: Resolution) -> Iterator[dict]:
         return
     first, train = run.spec.seed == 0, run.spec.task.split()["train"]
     yield as_row("accuracy", value=checkpoint_accuracies(run)["accuracy"])
-    model, (steps, way) = nn.Sequential(run.model(), nn.Softmax(-1)), run.trajectory
+    model, (steps, way) = nn.Sequential(run.model(), LogOdds()), run.trajectory
     complexity = Variation(train.inputs, train.targets, fine.paths, fine.samples, SEED)
     planes = {
         radius: landscape(model, {"zoom": complexity}, "random", None, fine.grid, radius, SEED)
@@ -147,25 +149,14 @@ def of_network(run: Run, fine: Resolution) -> Iterator[dict]:
     if first:
         yield from _functions(run)
         some = train[: fine.rows]
-        loss = Loss(some.inputs, some.targets, _cross_entropy)
-        plane = landscape(model, {"loss": loss, "complexity": complexity}, "pca", way, fine.grid, seed=SEED)
+        measures: dict[str, Measure] = {"loss": Loss(some.inputs, some.targets), "complexity": complexity}
+        plane = landscape(model, measures, "pca", way, fine.grid, seed=SEED)
         assert plane.trajectory is not None  # of the checkpoints
-        for name in ("loss", "complexity"):
+        for name in measures:
             yield from _cells(name, plane.x, plane.y, plane.values[name])
         yield from _cells("zoom", zoom.x, zoom.y, zoom.values["zoom"])
         yield from (as_row("way", number, x, y) for number, (x, y) in enumerate(plane.trajectory))
-    network = run.model()
-
-    def odds(x: Tensor) -> Tensor:
-        outputs = network(x[None])[0]
-        return outputs[:, 1] - outputs[:, 0]
-
-    yield from in_input_space(run.spec.task, odds, fine, first)
-
-
-def _cross_entropy(p: Tensor, targets: Tensor) -> Tensor:
-    """Of probabilities (R, B, O), one number a model."""
-    return -p.gather(-1, targets[..., None]).clamp_min(1e-30).log().mean((1, 2))
+    yield from in_input_space(run.spec.task, log_odds(run), fine, first)
 
 
 def _functions(run: Run) -> Iterator[dict]:

@@ -18,7 +18,7 @@ import pandas as pd
 from lab import estimates
 from lab.papers.claims import Claim, Verdict, all_of, on_every_reading
 from lab.papers.entry import Entry
-from lab.papers.simplicity.complexity import SATURATES, of_probabilities
+from lab.papers.simplicity.complexity import logarithms
 from lab.papers.simplicity.landscape_measures import DEPTH, FINE, PAPER_TABLES, RADIUS, measure, plan, tables_of
 from lab.papers.simplicity.tables import settings
 from lab.papers.simplicity.tables.accuracy import LONGER_SEARCHES
@@ -89,7 +89,7 @@ def _more(part: str) -> OfBest:
     """By how many times a part of the best network is above that of each other one."""
 
     def measure(rows: pd.DataFrame, best: str, others: list[str]) -> list[Verdict]:
-        wide = np.log(_part(rows, part))
+        wide = logarithms(_part(rows, part))
         (name,) = wide.columns.unique("table")
         pairs = {f"{best} against {other}, {name}": ((name, best), (name, other)) for other in others}
         return ratios(wide, pairs, above=1.0)
@@ -99,10 +99,10 @@ def _more(part: str) -> OfBest:
 
 def _around(rows: pd.DataFrame, best: str, others: list[str]) -> list[Verdict]:
     """Complexity around a network over its own; each radius of the plane is a reading, for the paper prints none."""
-    solution, readings = np.log(_part(rows, "solution")), {}
+    solution, readings = logarithms(_part(rows, "solution")), {}
     (name,) = solution.columns.unique("table")
     for radius in rows["radius"].dropna().unique() if "radius" in rows else [None]:
-        around = np.log(_part(rows, "ambient", radius))
+        around = logarithms(_part(rows, "ambient", radius))
         more = estimates.mean(around[name, best] - solution[name, best], covers="seeds, of one search")
         case = f"{best}, {name}"
         readings["" if radius is None else f"radius {radius:g}"] = Verdict(more.exp(), above=1.0, unit="×", case=case)
@@ -118,7 +118,7 @@ def several_radii(table: pd.DataFrame, scale: str) -> str:
 def _rises(table: pd.DataFrame) -> Verdict:
     course, verdicts = table[table["part"] == "course"].sort_values("x"), []
     for (name, method), rows in course.groupby(["table", "method"], sort=False):
-        ways = np.log(rows.groupby("seed")["value"].agg(["first", "last"]))
+        ways = logarithms(rows.groupby("seed")["value"].agg(["first", "last"]))
         more = estimates.mean(ways["last"] - ways["first"], covers="seeds, of one search").exp()
         verdicts.append(Verdict(more, above=1.0, unit="×", case=f"{method}, {name}"))
     return all_of(verdicts)
@@ -130,8 +130,7 @@ def _aligned(table: pd.DataFrame) -> Verdict:
     return all_of(gains(wide, pairs, above=0.0))
 
 
-_OUTPUTS = "total variation of outputs, and networks that are trained to the end, of which one is clearly the best"
-_claim = partial(Claim, decides=_OUTPUTS, hours=1.5, stands_in=of_probabilities)
+_claim = partial(Claim, decides="tables on which one network is clearly the best", stands_in=settings.smaller)
 FIG24 = (
     _claim(
         "most-complex",
@@ -142,8 +141,6 @@ FIG24 = (
         "rises",
         "Complexity increases in training, for all models",
         _rises,
-        decides="total variation of outputs",
-        hours=1.2,
     ),
     _claim(
         "ambient-others",
@@ -306,14 +303,14 @@ def _spread(figure: go.Figure, blocks: int, lines: int) -> None:
 def _summary(table: pd.DataFrame) -> str:
     complexity = _by_table(table, (RELU, LEARNED, IAFS), "solution", "ambient", named=False)
     axes = _by_table(table, (RELU, IAFS, TREES), "alignment", named=False)
-    what = "Total variation, ReLU, learned, input functions (on the random plane)"
+    what = "Total variation of log-odds, ReLU, learned, input functions (on the random plane)"
     return f"{what}: {complexity}. Alignment with axes, ReLU, input functions, trees: {axes}."
 
 
 def _numbers(table: pd.DataFrame) -> str:
     every = table["method"].unique()
     return (
-        "Mean over seeds. Total variation of the probabilities, in brackets its mean over the random plane:"
+        "Mean over seeds. Total variation of log-odds (trees, k-NN: none), in brackets its mean over the random plane:"
         f" {_by_table(table, every, 'solution', 'ambient')}. Alignment with axes (1: every change is along an input):"
         f" {_by_table(table, every, 'alignment')}.{_identity(table)}"
     )
@@ -352,7 +349,8 @@ def _notes(scale: str) -> list[str]:
         f"all networks have {DEPTH} hidden layers; α is chosen on val; hidden functions were learned from"
         f" {settings.START}",
         f"landscapes of {fine.grid} × {fine.grid} networks (paper 50 × 50), loss on {fine.rows:,} training rows,"
-        f" complexity on {fine.paths} paths of {fine.samples} points (paper 200 of 100), of probabilities, {SATURATES}",
+        f" complexity on {fine.paths} paths of {fine.samples} points (paper 200 of 100), of log-odds, a network's"
+        " output before a sigmoid (the paper does not say of what)",
         f"the random plane has directions normalized by neuron, and reaches {reach} lengths of the weights (the paper"
         " does not say)",
         "slices of trees and k-NN are probabilities (paper: regression trees)",

@@ -17,9 +17,7 @@ from lab.papers.simplicity.tables.settings import (
     NETWORKS,
     PREFACTORS,
     RELU,
-    STARTS,
     TANH,
-    network,
     rate_of,
     tables,
 )
@@ -65,8 +63,10 @@ def test_networks_of_a_night_have_the_rate_of_their_table_and_method():
         assert spec.recipe.rate == rate_of("overnight", *kinds)
         assert (spec.model.width, spec.recipe.steps) == (256, 3_000)
         assert all(search.retrain.rate == rate_of("laptop", kinds[0]) for search in needs(spec))
-    of = [rate_of("overnight", "eye_movements", LEARNED, start) for start in STARTS]
-    assert of == [one.recipe.rate for one in (network("overnight", "eye_movements", LEARNED, 1, s) for s in STARTS)]
+    kinds = {(LINEAR, ""): 0.01, (RELU, ""): 0.01, (TANH, ""): 0.01, (IAFS, "identity"): 0.01}
+    kinds |= {(LEARNED, "relu"): 0.003, (LEARNED, "zero"): 0.001}
+    rates = {kind: rate_of("overnight", "eye_movements", *kind) for kind in kinds}
+    assert rates == kinds, "docs/log.md has the sweep"
 
 
 def test_paper_scale_has_the_tables_that_are_here_and_names_the_others(monkeypatch):
@@ -184,6 +184,8 @@ def test_plots_hold_every_model(made):
     drawn = complexity.marks(same, "training")
     assert sum(len(trace.x) for trace in drawn.data) == len(table) - 2
     assert f"at chance on training rows: 1 of {len(table)}" in reading(drawn)
+    none = complexity.marks(table[table["method"] == RELU].assign(accuracy_train=0.5))
+    assert not sum(len(trace.x) for trace in none.data) and none.layout.annotations, "an empty panel with its name"
     panels = accuracy.fig20(table).data
     assert [trace.name for trace in panels] == [*METHODS]
 

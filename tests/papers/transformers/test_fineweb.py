@@ -10,6 +10,7 @@ from lab.papers.transformers.fineweb import DEGREE, DEPTHS, GELU, METHODS, POLYN
 from lab.resolve import resolve
 from lab.spec import Learned, Shaped, needs
 from tests.papers.plans import planned_runs
+from tests.papers.transformers.planted import deep_models
 
 
 def test_one_function_of_small_models_serves_all_depths():
@@ -40,6 +41,17 @@ def test_times_are_of_steps_that_were_taken_here():
         assert row["loss"] == pytest.approx(run.scores["loss_test"][-1])
         assert row["seconds"] == run.notes["seconds"]
     assert np.isfinite(table["loss"]).all()
+
+
+def test_whiskers_of_differences_are_those_of_the_claims():
+    table = deep_models(True)
+    claim = next(one for one in entry("transformers/table6").claims if one.name == "deep")
+    drawn = fineweb.table6(table).select_traces({"name": fineweb.TITLES[SPLINE], "xaxis": "x"})
+    (line,) = (trace for trace in drawn if len(trace.x))
+    assert list(line.x) == [2, 4, 8]
+    for layers, middle, half in list(zip(line.x, line.y, line.error_y.array, strict=True))[1:]:
+        found = claim.verdict(table[table["layers"] == layers], "laptop")
+        assert (found.effect, found.high) == pytest.approx((middle, middle + half))
 
 
 def test_what_the_paper_says_of_time_is_what_it_prints():

@@ -139,3 +139,4 @@ def test_means_leave_out_what_is_not_finite_and_say_so():
 def test_a_task_that_no_model_learned_has_no_best():
     found = compare(as_cells(PAPER), unlearned=["add", "mano"])
     assert (found.tasks, found.best_on_diagonal) == (6, 3) and "3 of 6 tasks" in found.sentence()
+    assert found.cells == 6 * 8, "what no model learns is no cell that agrees or does not"

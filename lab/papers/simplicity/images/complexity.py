@@ -11,7 +11,7 @@ import pandas as pd
 from lab import estimates
 from lab.papers.claims import NOTHING, Claim, Verdict, all_of, on_every_reading, spearman
 from lab.papers.entry import Entry
-from lab.papers.simplicity.complexity import of_probabilities, probabilities, variation
+from lab.papers.simplicity.complexity import logarithms, probabilities, variation
 from lab.papers.simplicity.images.accuracy import SHOWN, TASKS, accuracies, against, diverged_runs, notes, plan
 from lab.papers.simplicity.images.settings import CLASSIFICATION, FIRST, FROM_ZERO, REGRESSION, SEEDS, TITLES, origin
 from lab.papers.tables import Labelled, alive, ratios
@@ -70,7 +70,7 @@ def _more_complex(table: pd.DataFrame) -> Verdict:
     rows = alive(table[table["mode"] == REGRESSION])
     if rows.empty:
         return NOTHING
-    logs = np.log(rows["tv"]).groupby([rows["set"], rows["method"], rows["seed"]], sort=False).mean()
+    logs = logarithms(rows["tv"]).groupby([rows["set"], rows["method"], rows["seed"]], sort=False).mean()
     groups = {kind: group.to_numpy() for kind, group in logs.groupby(level=[0, 1], sort=False)}
     return all_of(ratios(groups, against(groups, FROM_ZERO), above=1.0))
 
@@ -89,7 +89,9 @@ FIG18 = (
         _more_correlated,
         decides="searches from zero that train in classification (see Figure 2), and complexity of outputs",
         hours=1.5,
-        stands_in=of_probabilities,
+        stands_in=lambda table, scale: (
+            "the total variation of probabilities, which saturate, in place of that of outputs"
+        ),
     ),
     Claim(
         "complex",

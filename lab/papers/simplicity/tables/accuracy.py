@@ -174,7 +174,7 @@ MORE_TABLES = (
     "more tables: electricity, which is left out for its licence, and pol, MiniBooNE, Higgs, jannis and Bioresponse,"
     " which were not available"
 )
-MORE_SEARCHES = "three searches a table, of whose functions each has networks"
+MORE_SEARCHES = "three searches a table"
 LONGER_SEARCHES = "searches for input functions with 400 episodes"
 over_all = partial(Claim, needs=enough_tables, decides=MORE_TABLES, stands_in=settings.smaller)
 FIG5 = (

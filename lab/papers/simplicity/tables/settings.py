@@ -155,7 +155,10 @@ def rate_of(scale: str, table: str, method: str = RELU, start: str = "relu") -> 
     """
     if scale != "overnight":
         return RATE
-    return _TUNED[table][3 if method == IAFS else 1 + STARTS.index(start) if method == LEARNED else 0]
+    of_relu, from_relu, from_zero, of_inputs = _TUNED[table]
+    if method == LEARNED:
+        return {"relu": from_relu, "zero": from_zero}[start]
+    return of_inputs if method == IAFS else of_relu
 
 
 def smaller(table: pd.DataFrame, scale: str) -> str:
@@ -223,7 +226,7 @@ def _other_tables(scale: str, names: Sequence[str], theirs: Sequence[str]) -> li
 def _fields(scale: str) -> dict[str, tuple[object, str]]:
     like, run, spec = model_scale(scale), network(scale), search(scale, "MagicTelescope", "zero")
     inputs, rates = search(scale, "MagicTelescope", "identity"), sorted({restart.rate for restart in spec.restarts})
-    rates_trained = sorted(set(sum(_TUNED.values(), ()))) if scale == "overnight" else run.recipe.rate
+    tuned = sorted(set(sum(_TUNED.values(), ()))) if scale == "overnight" else run.recipe.rate
     theirs, search_theirs = "paper, App. E.4", "paper, App. C"
     return {
         "hidden layers": (list(LAYERS[like]), f"{theirs}: 1 to 4, chosen on val"),
@@ -231,7 +234,7 @@ def _fields(scale: str) -> dict[str, tuple[object, str]]:
         "optimizer": (run.recipe.optimizer, theirs),
         "batch": (run.recipe.batch, theirs),
         "steps": (run.recipe.steps, "guess"),
-        "rate (divided by α)": (rates_trained, "sweep on val" if scale == "overnight" else RATE_FROM),
+        "rate (divided by α)": (tuned, "sweep on val" if scale == "overnight" else RATE_FROM),
         "weights averaged over the last steps": (run.recipe.average, "paper, App. E.1"),
         "values of α": (list(PREFACTORS[like]), f"{theirs}: within .01 to 8, chosen on val"),
         "settings tried for k-NN and trees": (TRIES[scale], "guess"),

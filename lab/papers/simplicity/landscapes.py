@@ -26,8 +26,8 @@ from lab.papers.simplicity.tables.settings import IAFS, LEARNED, NEIGHBOURS, NET
 from lab.papers.tables import compare_one, gains, ratios
 from lab.plots import go
 from lab.plots.caption import set_reading
-from lab.plots.panels import above, grid, line
-from lab.plots.style import BLACK, GREY, SEQUENCE, SEQUENTIAL, SIZE, VERMILLION, colour
+from lab.plots.panels import above, colour_bar, grid, line
+from lab.plots.style import BLACK, SEQUENCE, SEQUENTIAL, SIZE, VERMILLION, colour
 from lab.statistics import LEVEL
 
 OfBest = Callable[[pd.DataFrame, str, list[str]], list[Verdict]]  # rows of a table, its best network, the others
@@ -172,13 +172,11 @@ def fig24(table: pd.DataFrame, columns: tuple[str, ...] = (*NETWORKS, TREES, NEI
     parts = [*ROWS, *(f"slice {number + 1}" for number in slices)]
     panels = [""] * (len(names) * len(parts) * len(columns))
     figure = grid(panels, len(columns), HEIGHT, gap=GAP, top=70, left=64, horizontal=8)
-    first, ranges = table[table["seed"] == table["seed"].min()], []
+    first = table[table["seed"] == table["seed"].min()]
     for block, name in enumerate(names):
         rows, means = first[first["table"] == name], table[table["table"] == name]
         complexities = _range(rows, ("complexity", "zoom"))
         scales = {"loss": _range(rows, ("loss",)), "complexity": complexities, "zoom": complexities}
-        ends = [f"{10**low:.2g} to {10**high:.2g}" for low, high in (scales["loss"], complexities)]
-        ranges.append(f"{name}: loss {ends[0]} and complexity {ends[1]}")
         for row, part in enumerate(parts, block * len(parts) + 1):
             for column, method in enumerate(columns, 1):
                 at, mine = (row, column), rows[rows["method"] == method]
@@ -194,6 +192,7 @@ def fig24(table: pd.DataFrame, columns: tuple[str, ...] = (*NETWORKS, TREES, NEI
     figure.update_xaxes(showticklabels=False, ticks="", showgrid=False, mirror=True)
     figure.update_yaxes(showticklabels=False, ticks="", showgrid=False, mirror=True)
     _spread(figure, len(names), len(parts))
+    _bars(figure, figure.get_subplot(1, columns.index(TREES) + 1).xaxis.domain)
     figure.update_layout(margin_b=18, height=figure.layout.height - 32, showlegend=False)
     for block, name in enumerate(names):
         above(figure, f"<b>{name}</b>", block * len(parts) + 1, 1, size=SIZE + 1)
@@ -202,10 +201,10 @@ def fig24(table: pd.DataFrame, columns: tuple[str, ...] = (*NETWORKS, TREES, NEI
         figure,
         "First seed. Functions: of the hidden layers, from -5 to 5; with IAFs of the inputs, one line each, from -1 to"
         " 1; in brackets mean test accuracy. Landscapes: on the plane of the training's first two principal"
-        " components, the line is the training, the star the network that is kept, and on a random plane around it."
-        " Dark: low, light: high, on a logarithmic scale, the same colours for one measure and table"
-        f" ({'; '.join(ranges)}; cut at the 2nd and 98th percentile). Slices: two inputs of a training row (circle)"
-        " go from -1 to 1; black: low, white: high, scaled in each image.",
+        " components, the line is the training, the star the network that is kept, and on a random plane around it;"
+        " colours are logarithmic, the same for one measure and table, and end at the 2nd and 98th percentile."
+        " Complexity is total variation of log-odds. Slices: two inputs of a training row (circle) go from -1 to 1;"
+        " black: low, white: high, scaled in each image.",
     )
     return figure
 
@@ -221,7 +220,7 @@ def _head(figure: go.Figure, rows: pd.DataFrame, method: str, at: tuple[int, int
 def _functions(figure: go.Figure, rows: pd.DataFrame, method: str, at: tuple[int, int]) -> None:
     curves = rows[rows["part"] == "function"]
     if not len(curves):
-        _nothing(figure, "no function", at)
+        _nothing(figure, at)
     for number, one in curves.groupby("number"):
         ink, name = colour(method), method
         if method == IAFS:
@@ -229,9 +228,26 @@ def _functions(figure: go.Figure, rows: pd.DataFrame, method: str, at: tuple[int
         line(figure, one["x"], one["value"], ink, at, 1.3, name=name, hovertemplate="φ(%{x:.2f}) = %{y:.3g}")
 
 
-def _nothing(figure: go.Figure, words: str, at: tuple[int, int]) -> None:
-    look = {"mode": "text", "textfont": {"size": SIZE - 2, "color": GREY}, "hoverinfo": "skip"}
-    figure.add_scatter(x=[0], y=[0], text=[words], name=words, row=at[0], col=at[1], **look)
+def _nothing(figure: go.Figure, at: tuple[int, int]) -> None:
+    """No panel, where a model has no function or no weights."""
+    figure.add_scatter(x=[], y=[], row=at[0], col=at[1], showlegend=False)
+    figure.update_xaxes(visible=False, row=at[0], col=at[1])
+    figure.update_yaxes(visible=False, row=at[0], col=at[1])
+
+
+def _bars(figure: go.Figure, across: tuple[float, float]) -> None:
+    """What the colours of each landscape mean, in its row, where trees have no weights."""
+    heights = set()
+    for trace in figure.select_traces({"type": "contour"}):
+        low, high = figure.layout[f"yaxis{trace.yaxis[1:]}"].domain
+        if trace.name == "zoom" or low in heights:
+            continue
+        heights.add(low)
+        ends = [trace.zmin, trace.zmax]
+        words = {"tickvals": ends, "ticktext": [f"{10**end:.2g}" for end in ends]}
+        middle = {"x": sum(across) / 2, "y": (low + high) / 2, "xanchor": "center", "yanchor": "middle"}
+        bar = colour_bar(trace.name, 0, ()) | words | middle | {"len": 0.8 * (across[1] - across[0])}
+        trace.update(showscale=True, colorbar=bar)
 
 
 def _landscape(
@@ -239,7 +255,7 @@ def _landscape(
 ) -> None:
     cells = rows[rows["part"] == part]
     if not len(cells):
-        _nothing(figure, "no weights", at)
+        _nothing(figure, at)
         return
     z = cells.pivot(index="y", columns="x", values="value")
     logs, where = np.log10(z.clip(lower=LOWEST)), {"row": at[0], "col": at[1]}

@@ -399,7 +399,7 @@ ENTRIES = (
         " boundaries along axes, as trees",
         plot=partial(fig24, columns=(*NETWORKS, TREES)),
         seeds=settings.SEEDS,
-        minutes={"smoke": 0.2, "laptop": 3, "overnight": 8, "paper": 60},
+        minutes={"smoke": 0.2, "laptop": 3, "overnight": 12, "paper": 60},
         **_of_tables("simplicity/fig7"),
     ),
     Entry(
@@ -411,7 +411,7 @@ ENTRIES = (
         plot=fig24,
         claims=FIG24,
         seeds=settings.SEEDS | {"overnight": 12},
-        minutes={"smoke": 0.2, "laptop": 6, "overnight": 20, "paper": 180},
+        minutes={"smoke": 0.2, "laptop": 6, "overnight": 40, "paper": 180},
         **_of_tables("simplicity/fig24"),
     ),
 )

@@ -150,6 +150,11 @@ def interval_note(table: pd.DataFrame, mark: str) -> str:
     return f"{mark}: {INTERVAL}." if table["seed"].nunique() > 1 else "One seed only: no interval."
 
 
+def runs_note(table: pd.DataFrame) -> str:
+    """What lines are where each run of a table with a column `seed` is drawn as a dot beside them."""
+    return "Lines: mean over seeds; dots: one run each." if table["seed"].nunique() > 1 else "One seed only."
+
+
 def effect(estimate: Estimate, ends: bool = True, signs: bool = True) -> str:
     """An effect with its 95 % interval: its ends in brackets, or half its width after ±. – where nothing is measured.
 

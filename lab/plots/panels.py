@@ -207,6 +207,12 @@ def method_line(
     line(figure, x, y, colour(method), at, width, **look | trace)
 
 
+def run_dots(figure: go.Figure, x: Numbers, y: Numbers, method: str, at: Panel = ALONE) -> None:
+    """Draw single runs as small dots in the method's colour, beside its mean."""
+    look: dict[str, Any] = {"name": f"{method_title(method)}, one run", "legendgroup": method, "showlegend": False}
+    points(figure, x, y, faded(colour(method), 0.5), at, 4, "", hoverinfo="skip", **look)
+
+
 def method_scores(figure: go.Figure, rows: pd.DataFrame, methods: Sequence[str], value: str, at: Panel) -> None:
     """Draw a score of each method side by side, in percent: a mark a run, and the mean with its interval.
 

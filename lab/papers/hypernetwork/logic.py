@@ -30,9 +30,9 @@ from lab.papers.hypernetwork.settings import (
 )
 from lab.papers.tables import POINTS, paired, per_seed, percent
 from lab.plots import go
-from lab.plots.caption import counted, diverged_runs, interval_note, set_reading
-from lab.plots.panels import Panel, grid, line, method_line, name_axes, place, points, whiskers
-from lab.plots.style import METHOD_SYMBOLS, colour, method_title, methods_of
+from lab.plots.caption import counted, diverged_runs, runs_note, set_reading
+from lab.plots.panels import Panel, above, grid, method_line, name_axes, place, points, run_dots, whiskers
+from lab.plots.style import GREY, METHOD_SYMBOLS, colour, method_title, methods_of
 from lab.statistics import over_seeds
 
 PAPER = {method: PRINTED["logic"][method] for method in FIGURE_METHODS}  # Table A1
@@ -181,30 +181,28 @@ def fig2c(table: pd.DataFrame) -> go.Figure:
     """R² on unseen combinations against the number of tokens, one panel a fraction held out; or, of one number of
     tokens, against that fraction.
 
-    table: method, length, held_out, seed, r2_paper_ood, r2_ood, diverged, chosen.
+    table: method, length, held_out, seed, r2_paper_ood, diverged, chosen.
     """
-    table, scores = best(table), ["r2_paper_ood", "r2_ood"]
+    table, score = best(table), "r2_paper_ood"
     axis, panels = _panels(table)
     figure = grid(list(panels), len(panels), 270, top=62, horizontal=20)
     for number, rows in enumerate(panels.values()):
         at = place(number, len(panels))
-        _draw(figure, rows, "r2_paper_ood", axis, at)
-        _draw_second(figure, rows, "r2_ood", axis, at)
+        _draw(figure, rows, score, axis, at)
         if ((rows["length"] == AT[0]) & (rows["held_out"] == AT[1])).any():
             _draw_paper(figure, methods_of(rows), axis, at)
+            points(figure, [None], [None], GREY, at, 10, "circle-open", name="paper (Table A1)")
     _name_x(figure, table, axis)
-    lowest = min(0.0, 100 * table[scores].min().min())
-    figure.update_yaxes(range=(max(LOWEST, lowest - 4), 104.0))
+    figure.update_yaxes(range=_ends(table, score))
     for column in range(2, len(panels) + 1):
         figure.update_yaxes(showticklabels=False, matches="y", col=column)
     name_axes(figure, len(panels), len(panels), AXES[axis], "R² on unseen combinations (%)")
     set_reading(
         figure,
-        "Lines: R² as in the paper, the mean over sequences of 1 - SE / Var; mean over seeds.",
-        interval_note(table, "Whiskers"),
-        "Thin dotted: 1 - ΣSE / ΣVar over all sequences, mean over seeds.",
-        "Open: printed in the paper (Table A1), ± standard error." if AT[1] in set(table["held_out"]) else "",
-        *_left_out(table, scores),
+        "R² as in the paper: the mean over sequences of 1 - SE / Var.",
+        runs_note(table),
+        "Open: printed in the paper, ± standard error." if AT[1] in set(table["held_out"]) else "",
+        *_left_out(table, [score]),
     )
     return figure
 
@@ -225,19 +223,19 @@ def fig_a3(table: pd.DataFrame) -> go.Figure:
     figure = grid(titles, len(panels), 150, gap=44, top=62, left=78, horizontal=20)
     for row, (value, title) in enumerate(values.items(), 1):
         scale = 1 if value == "loss" else 100
-        low, high = _reach(table, value)
-        # R² begins below all whiskers, but not below LOWEST
-        ends = (0, 1.05 * high) if value == "loss" else (max(float(LOWEST), min(-4.0, 100 * low - 4)), 104)
+        ends = (0, 1.05 * table[value].max()) if value == "loss" else _ends(table, value)
         for column, rows in enumerate(panels.values(), 1):
             _draw(figure, rows, value, axis, (row, column), scale)
             figure.update_yaxes(range=ends, showticklabels=column == 1, row=row, col=column)
         figure.update_yaxes(title_text=title, row=row, col=1)
+    figure.add_hline(0, line={"color": GREY, "dash": "dash", "width": 1.2}, row=2)
+    above(figure, "dashed: as good as the mean of the sequence", 2, len(panels), "right")
     _name_x(figure, table, axis)
     figure.update_xaxes(title_text=AXES[axis], row=len(values))
     set_reading(
         figure,
-        "R² as in the paper: the mean over sequences of 1 - SE / Var. Lines: mean over seeds.",
-        interval_note(table, "Whiskers"),
+        "R² as in the paper: the mean over sequences of 1 - SE / Var.",
+        runs_note(table),
         "Training loss: mean since the evaluation before, with dropout of attention scores.",
         *_left_out(table, list(values)[:2]),
     )
@@ -253,19 +251,12 @@ def _panels(table: pd.DataFrame) -> tuple[str, dict[str, pd.DataFrame]]:
 
 def _draw(figure: go.Figure, table: pd.DataFrame, value: str, axis: str, at: Panel, scale: float = 100) -> None:
     for rank, method in enumerate(methods_of(table)):
-        stats = scale * over_seeds(table[table["method"] == method], axis, value)[["mean", "half"]]
+        rows = table[table["method"] == method]
+        run_dots(figure, _x(rows[axis], axis, rank), scale * rows[value], method, at)
+        mean = scale * over_seeds(rows, axis, value)["mean"]
         words = "%{customdata} tokens" if axis == "length" else "%{customdata:.0%} held out"
-        look = {"customdata": stats.index, "error_y": whiskers(stats["half"])}
-        look |= {"hovertemplate": f"{words}: %{{y:.3g}} ± %{{error_y.array:.2g}}"}
-        method_line(figure, _x(stats.index, axis, rank), stats["mean"], method, at, **look)
-
-
-def _draw_second(figure: go.Figure, table: pd.DataFrame, value: str, axis: str, at: Panel) -> None:
-    for rank, method in enumerate(methods_of(table)):
-        mean = 100 * over_seeds(table[table["method"] == method], axis, value)["mean"]
-        hover = "1 - ΣSE / ΣVar: %{y:.1f} %"
-        look = {"name": f"{method_title(method)}, 1 - ΣSE / ΣVar", "legendgroup": method, "showlegend": False}
-        line(figure, _x(mean.index, axis, rank), mean, colour(method), at, 1.2, "dot", hovertemplate=hover, **look)
+        look = {"customdata": mean.index, "hovertemplate": f"{words}: %{{y:.3g}}"}
+        method_line(figure, _x(mean.index, axis, rank), mean, method, at, **look)
 
 
 def _draw_paper(figure: go.Figure, methods: list[str], axis: str, at: Panel) -> None:
@@ -273,42 +264,42 @@ def _draw_paper(figure: go.Figure, methods: list[str], axis: str, at: Panel) -> 
         mean, error = PAPER[method]
         look = {"name": f"{method_title(method)}, paper", "legendgroup": method, "showlegend": False}
         look |= {"error_y": whiskers([error], 3, 1), "hovertemplate": "paper: %{y:.1f} ± %{error_y.array:.1f} %"}
-        x = _x(np.array([AT[axis == "held_out"]]), axis, rank)  # where ours is
+        x = _x(np.array([AT[axis == "held_out"]]), axis, rank + 2)  # right of ours, so that neither hides the other
         points(figure, x, [mean], colour(method), at, 12, f"{METHOD_SYMBOLS[method]}-open", **look)
 
 
-def _x(values: pd.Index | np.ndarray, axis: str, rank: int) -> pd.Index | np.ndarray:
-    """Where a method's points stand, so that its whiskers hide no others."""
-    return values * 1.03 ** (rank - 1) if axis == "length" else 100 * values + 0.8 * (rank - 1)
+def _x(values: pd.Series | pd.Index | np.ndarray, axis: str, rank: int) -> pd.Series | pd.Index | np.ndarray:
+    """Where a method's points stand, so that they hide no others."""
+    return values * 1.03 ** (rank - 1) if axis == "length" else 100 * values + 0.6 * (rank - 1)
 
 
 def _name_x(figure: go.Figure, table: pd.DataFrame, axis: str) -> None:
     values = sorted(table[axis].unique())
     if axis == "held_out":
         figure.update_xaxes(
-            tickvals=[100 * share for share in values], range=[100 * values[0] - 8, 100 * values[-1] + 8]
+            tickvals=[100 * share for share in values], range=[100 * values[0] - 4, 100 * values[-1] + 4]
         )
         return
     ends = np.log10([values[0] / 1.2, values[-1] * 1.2])
     figure.update_xaxes(type="log", tickvals=values, range=list(ends), minor={"ticks": ""})
 
 
-def _reach(table: pd.DataFrame, value: str) -> tuple[float, float]:
-    groups = table.groupby(["method", "held_out"], sort=False)
-    stats = pd.concat([over_seeds(rows, "length", value) for _, rows in groups]).fillna({"half": 0})
-    return (stats["mean"] - stats["half"]).min(), (stats["mean"] + stats["half"]).max()
+def _ends(table: pd.DataFrame, value: str) -> tuple[float, float]:
+    """Of an axis of R² in percent: the 20 % around all runs, but not below LOWEST and not above 100 %."""
+    low, high = 20 * np.floor(5 * table[value].min()), 20 * np.ceil(5 * table[value].max())
+    low, high = (min(0.0, max(float(LOWEST), low)), 100.0) if low != low or low < LOWEST else (low, min(100.0, high))
+    return low - 0.03 * (high - low), high + 0.03 * (high - low)
 
 
 def _left_out(table: pd.DataFrame, values: list[str]) -> list[str]:
     """Runs below the axis, and those that diverged, in sentences."""
     below = int((100 * table[values] < LOWEST).any(axis=1).sum())
-    cut = [f"Whiskers are cut at {LOWEST} %."] if min(100 * _reach(table, one)[0] for one in values) < LOWEST else []
     low = [f"{counted(below, 'run is', 'runs are')} below {LOWEST} %, where the axis ends."] if below else []
 
     def named(method: str, length: int, held_out: float) -> str:
         return f"{method_title(method)}, {length} tokens, {100 * held_out:.0f} %"
 
-    return [*cut, *low, diverged_runs(table, ["method", "length", "held_out"], named)]
+    return [*low, diverged_runs(table, ["method", "length", "held_out"], named)]
 
 
 _SHARED: dict[str, Any] = {

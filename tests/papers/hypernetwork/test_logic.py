@@ -102,7 +102,15 @@ def test_plots_hold_the_means_of_what_was_chosen_and_the_printed_numbers(made):
         assert list(trace.customdata) == [16, 32] and list(trace.y) == pytest.approx(100 * stats["mean"])
     printed = {trace.name: trace.y[0] for trace in figure.data if trace.name.endswith("paper")}
     assert sorted(printed.values()) == sorted(mean for mean, _ in PAPER.values())
-    assert "1 - SE / Var" in reading(figure) and "1 - ΣSE / ΣVar" in reading(figure) and "Table A1" in reading(figure)
+    dots = [trace for trace in figure.data if trace.name == "HYLA, one run"]
+    assert [trace.y.tolist() for trace in dots] == [
+        (100 * rows["r2_paper_ood"]).tolist() for _, rows in table[table["method"] == "hyla"].groupby("held_out")
+    ]
+    assert (
+        "1 - SE / Var" in reading(figure)
+        and "dots: one run each" in reading(figure)
+        and "printed in the paper" in reading(figure)
+    )
     assert true_minus(f"runs are below {LOWEST} %") in reading(one.plot), (
         "nothing is learned at this scale, and it is said"
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from itertools import product
 from typing import Any
 
 import numpy as np
@@ -11,20 +12,23 @@ import pandas as pd
 from lab.plots import go
 from lab.plots.caption import interval_note, set_reading, true_minus
 from lab.plots.panels import (
+    above,
     band,
     colour_axis,
     grid,
     line,
     method_line,
     name_axes,
+    named,
     percent_whiskers,
     place,
     place_bars,
     points,
+    run_dots,
 )
 from lab.plots.style import (
-    BLUE,
     GREY,
+    INK,
     LEGEND_ABOVE,
     METHOD_SYMBOLS,
     SEQUENCE,
@@ -44,6 +48,12 @@ NEIGHBOURS = 10  # of a point on the map, which say how far points of a label li
 ENOUGH = 5  # seeds, from which on an interval of their scores is drawn
 ROW = 20  # px of a row of the legend
 DOT = {"size": 3.5, "opacity": 0.75}
+MAP = ["method", "layer", "colouring"]  # what a map is of
+CLUSTERED = 0.2  # of the way from chance to all: neighbours that are less alike show no clusters
+NEAR = (
+    f"Neighbours on the map: share of a point's {NEIGHBOURS} nearest that have its label, or the correlation of its"
+    " value with their mean; from 0, by chance, to 1, all alike."
+)
 COLOURS = tuple(colour for colour in SEQUENCE if colour != GREY)
 
 
@@ -67,41 +77,64 @@ def neighbours(points: pd.DataFrame, number: int = NEIGHBOURS) -> tuple[float, f
     return float((labels[near] == labels[:, None]).mean()), float((sizes * (sizes - 1)).sum() / (count * (count - 1)))
 
 
-def maps(table: pd.DataFrame, height: int = 165) -> go.Figure:
-    """One panel for each method (columns) and each layer and colouring (rows).
+def above_chance(points: pd.DataFrame) -> float:
+    """How far `neighbours` are alike, from 0, as by chance, to 1, all of them; below 0 where less than by chance."""
+    alike, chance = neighbours(points)
+    return (alike - chance) / (1 - chance)
+
+
+def clustered(table: pd.DataFrame) -> bool:
+    """Whether the codes of some layer have clusters of some colouring. table: as of `maps`."""
+    return any(above_chance(rows) > CLUSTERED for _, rows in table.groupby(MAP))
+
+
+def maps(table: pd.DataFrame, height: int = 165, columns: str = "method") -> go.Figure:
+    """One panel for each method, layer and colouring, but rows of panels with a single point each.
 
     table: method, layer, colouring, x, y, label, value, trustworthiness, embedding ("tsne", …), one row a point. A
     colouring has either labels, text, or values, numbers; the other column is empty there. Layers count from 0.
+    columns: "method", "layer" or "colouring": what goes from left to right; the other two go down.
     """
-    methods = list(table["method"].unique())
-    rows = list(table[["layer", "colouring"]].drop_duplicates().itertuples(index=False, name=None))
-    panels = [(method, layer, colouring) for layer, colouring in rows for method in methods]
-    titles = [method_title(method) for method in methods] + [""] * (len(panels) - len(methods))
-    figure = _drawn(table, panels, titles, len(methods), height, gap=22)
-    for row, (layer, colouring) in enumerate(rows, 1):
-        figure.update_yaxes(title_text=f"<b>layer {layer + 1}</b><br>by {colouring}", row=row, col=1)
+    place_of, heads = MAP.index(columns), list(table[columns].unique())
+    spread = table.groupby(MAP)[["x", "y"]].agg(np.ptp).any(axis=1)
+    down = product(*(table[name].unique() for name in MAP if name != columns))
+    rows = [[(*one[:place_of], head, *one[place_of:]) for head in heads] for one in down]
+    rows = [row for row in rows if spread[row].any()]
+    titles = [_title(columns, head) for head in heads] + [""] * len(heads) * (len(rows) - 1)
+    figure = _drawn(table, sum(rows, []), titles, len(heads), height, gap=22)
+    for number, row in enumerate(rows, 1):
+        first, second = (_title(name, value) for name, value in zip(MAP, row[0], strict=True) if name != columns)
+        figure.update_yaxes(title_text=f"<b>{first}</b><br>{second}", row=number, col=1)
     return figure
 
 
-def layers(table: pd.DataFrame, height: int = 190) -> go.Figure:
-    """Of one method the maps of its last layer, a panel a colouring; below, how far neighbours are alike on the map of
-    every layer, and by chance. table: as of `maps`."""
+def _title(column: str, value: Any) -> str:
+    return {"method": method_title, "layer": lambda layer: f"layer {layer + 1}"}.get(column, "by {}".format)(value)
+
+
+def layers(table: pd.DataFrame, height: int = 190, none: str = "No layer's codes have clusters") -> go.Figure:
+    """Of one method, how far neighbours are alike on the map of every layer, a line a colouring; above, where a layer
+    has clusters, the maps of the last. table: as of `maps`. none: the title where no layer has."""
     depths, colourings = sorted(table["layer"].unique()), list(table["colouring"].unique())
-    panels = [(table["method"].iloc[0], depths[-1], colouring) for colouring in colourings]
-    titles = [f"layer {depths[-1] + 1}, by {colouring}" for colouring in colourings]
-    labelled = [bool(_labels(_of(table, colouring=colouring))) for colouring in colourings]
-    heads = {True: "every layer: neighbours with its label (%)", False: "every layer: correlation with neighbours"}
-    titles += [heads[one] for one in labelled]
-    figure = _drawn(table, panels, titles, len(panels), height, gap=74)
-    for column, (colouring, share) in enumerate(zip(colourings, labelled, strict=True), 1):
-        alike = [neighbours(_of(table, layer=layer, colouring=colouring)) for layer in depths]
-        values, chance = (100 if share else 1) * np.array(alike).T
-        x, at = [layer + 1 for layer in depths], (2, column)
-        line(figure, x, values, BLUE, at, 2.2, mode="lines+markers", name=f"by {colouring}", showlegend=False)
-        line(figure, x, chance, GREY, at, 1.4, "dash", name="by chance", showlegend=column == 1)
+    if some := clustered(table):
+        panels = [(table["method"].iloc[0], depths[-1], colouring) for colouring in colourings]
+        titles = [f"layer {depths[-1] + 1}, by {colouring}" for colouring in colourings]
+        titles += ["every layer: neighbours on the map"] * len(colourings)
+        figure = _drawn(table, panels, titles, len(panels), height, gap=74)
+    else:
+        figure = grid([none], 1, 110, top=62, left=94)
+        figure.update_yaxes(title_text="neighbours<br>on the map")
+        set_reading(figure, NEAR)
+    x = [layer + 1 for layer in depths]
+    for column, (colouring, ink) in enumerate(zip(colourings, COLOURS, strict=False), 1):
+        alike = [above_chance(_of(table, layer=layer, colouring=colouring)) for layer in depths]
+        at = (2, column) if some else (1, 1)
+        line(figure, x, [0] * len(x), GREY, at, 1.4, "dash", name="by chance", showlegend=False, hoverinfo="skip")
+        line(figure, x, alike, ink, at, 2.2, mode="lines+markers", name=f"by {colouring}")
         look: dict[str, Any] = {"showticklabels": True, "ticks": "outside", "showgrid": True, "mirror": False}
-        figure.update_yaxes(range=FULL if share else (-0.3, 1), row=2, col=column, **look)
-        figure.update_xaxes(title={"text": "layer", "standoff": 4}, tickvals=x, row=2, col=column, **look)
+        ticks = {"tickvals": [0, 1], "ticktext": ["by chance", "all alike"]}
+        figure.update_yaxes(range=(-0.15, 1.05), row=at[0], col=at[1], **ticks, **look)
+        figure.update_xaxes(title={"text": "layer", "standoff": 4}, tickvals=x, row=at[0], col=at[1], **look)
     return figure
 
 
@@ -123,26 +156,31 @@ def _drawn(
     for number, (method, layer, colouring) in enumerate(panels):
         points = _of(table, method=method, layer=layer, colouring=colouring)
         at = place(number, columns)
-        if colouring in numbers:
+        spread = np.ptp(points[["x", "y"]].to_numpy(float), axis=0).any()
+        if spread and colouring in numbers:
             _draw_values(figure, points, numbers.index(colouring), at)
-        else:
+        elif spread:
             _draw_labels(figure, points, shown, named, at)
+        else:  # without any trace, an axis has no title
+            figure.add_scatter(x=[None], y=[None], showlegend=False, row=at[0], col=at[1])
         _tell(figure, points, at)
-    figure.update_xaxes(showticklabels=False, ticks="", showgrid=False, mirror=True)
-    figure.update_yaxes(showticklabels=False, ticks="", showgrid=False, mirror=True)
+        look = {"showline": bool(spread), "showticklabels": False, "ticks": "", "showgrid": False, "mirror": True}
+        figure.update_xaxes(row=at[0], col=at[1], **look)
+        figure.update_yaxes(row=at[0], col=at[1], **look)
     kinds = [NAMES.get(kind, kind) for kind in table["embedding"].unique()]
     figure.update_layout(legend={"itemsizing": "constant"})  # larger than the points
     name_axes(figure, len(panels), columns, f"{' / '.join(kinds)} (no unit)", "")
     figure.update_xaxes(title_standoff=18)
     place_bars(figure, numbers)
+    least, most = table["trustworthiness"].min(), table["trustworthiness"].max()
     set_reading(
         figure,
         "One point an example: the attention scores across heads of one query and key.",
-        f"Below a map: share of a point's {NEIGHBOURS} nearest neighbours that have its label (in brackets: by chance),"
-        " or the correlation of its value with their mean; trust: trustworthiness (1: neighbours on the map are those"
-        " of the code, too).",
+        f"Below a map: how many of a point's {NEIGHBOURS} nearest neighbours have its label (in brackets: by chance),"
+        f" or r, the correlation of its value with their mean; trustworthiness {least:.2f} to {most:.2f} (1: neighbours"
+        " on the map are those of the codes).",
         "Distances between clusters and their sizes mean nothing." if set(kinds) & {"t-SNE", "UMAP"} else "",
-        f"Light grey: labels beyond the {len(COLOURS)} most frequent; point at a point for its own."
+        f"Light grey: labels beyond the {len(COLOURS)} most frequent."
         if OTHER_INK in {ink for ink, _ in shown.values()}
         else "",
     )
@@ -210,22 +248,19 @@ def _draw_values(figure: go.Figure, points: pd.DataFrame, number: int, at: tuple
 
 
 def _tell(figure: go.Figure, points: pd.DataFrame, at: tuple[int, int]) -> None:
-    """Below the panel: how far neighbours are alike, and trustworthiness; or that there is one code alone."""
-    panel, trust = figure.get_subplot(*at), points["trustworthiness"].dropna()
-    alike, chance = neighbours(points)
-    words = []
+    """Below the panel: how far neighbours are alike; or that there is one code alone."""
+    panel, (alike, chance) = figure.get_subplot(*at), neighbours(points)
+    text, ink = "one code for all", GREY
     if np.isfinite(alike):
-        of_values = points["label"].isna().all()
-        words.append(true_minus(f"r = {alike:.2f}") if of_values else f"{100 * alike:.0f} % ({100 * chance:.0f})")
-    words += [f"trust {trust.iloc[0]:.2f}"] if len(trust) else []
+        of_values, ink = points["label"].isna().all(), INK
+        text = true_minus(f"r = {alike:.2f}") if of_values else f"{100 * alike:.0f} % ({100 * chance:.0f})"
+    trust = f"<br>trustworthiness {points['trustworthiness'].iloc[0]:.2f}" if ink == INK else ""
     hover = f"Of a point's {NEIGHBOURS} nearest neighbours on the map: how many have its label<br>"
-    hover += "(in brackets: by chance), or how well the mean of their values tells its own (r).<br>"
-    hover += "trust: trustworthiness, 1 where neighbours on the map are those of the codes, too."
-    spread = np.ptp(points[["x", "y"]].to_numpy(float), axis=0).any()
-    text = ", ".join(words) if spread else "one code for all points"
+    hover += f"(in brackets: by chance), or how well the mean of their values tells its own (r).{trust}"
     x, y = panel.xaxis.domain[1], panel.yaxis.domain[0]
     below = {"xref": "paper", "yref": "paper", "x": x, "xanchor": "right", "y": y, "yanchor": "top", "yshift": -1}
-    figure.add_annotation(text=text, hovertext=hover, showarrow=False, font={"size": SIZE - 2}, **below)
+    look = {"showarrow": False, "font": {"size": SIZE - 2, "color": ink}}
+    figure.add_annotation(text=text, hovertext=hover, **look, **below)
 
 
 FULL = (-3, 103)  # percent, with room for markers at the ends
@@ -256,22 +291,16 @@ def by_layer(table: pd.DataFrame, score: str = "accuracy") -> go.Figure:
         hover: dict[str, Any] = {"customdata": stats["half"], "showlegend": None}
         hover["hovertemplate"] = f"layer %{{x}}: %{{y:.1f}} ± %{{customdata:.1f}} % {score}"
         method_line(figure, stats.index, stats["mean"], method, width=2.5, **hover)
-        shuffled = 100 * rows.groupby("layer")["shuffled"].mean()
-        what, dash = CONTROLS["shuffled"]
-        look: dict[str, Any] = {"name": f"{method_title(method)}, {what}", "legendgroup": method, "showlegend": False}
-        look["hovertemplate"] = "shuffled labels: %{y:.1f} %"
-        line(figure, shuffled.index, shuffled, ink, width=1.2, dash=dash, **look)
-    chance = 100 * table.groupby("layer")["chance"].mean()
-    what, dash = CONTROLS["chance"]
-    said = "constant answer: %{y:.1f} %"
-    line(figure, chance.index, chance, GREY, width=1.2, dash=dash, name=what, hovertemplate=said)
+    for control, (what, dash) in CONTROLS.items():
+        mean = 100 * table.groupby("layer")[control].mean()
+        line(figure, mean.index, mean, GREY, width=1.4, dash=dash, name=what, hovertemplate=f"{what}: %{{y:.1f}} %")
     figure.update_layout(
         template=TEMPLATE,
         height=360,
         margin={"l": 62, "r": 16, "t": 34, "b": 50},
         legend=LEGEND_ABOVE,
         xaxis={"title": {"text": "layer"}, "dtick": 1 if table["layer"].max() <= 16 else None},
-        yaxis={"title": {"text": f"{score} on unseen combinations (%)"}, "range": FULL},
+        yaxis={"title": {"text": f"{score} on unseen combinations (%)"}, "range": _ends(table)},
     )
     set_reading(figure, f"Line: mean over seeds. {_spread(table, 'Thin: one run a seed', 'Band')}", KEY)
     return figure
@@ -289,11 +318,21 @@ def by_class(table: pd.DataFrame, score: str = "F1", what: str = "term") -> go.F
     steps = np.linspace(-0.25, 0.25, len(methods)) if len(methods) > 1 else [0.0]
     for number, layer in enumerate(layers):
         row, column = at = place(number, 1)
-        rows, first = table[table["layer"] == layer], number == 0
+        rows = table[table["layer"] == layer]
+        dead = [method for method in methods if not rows.loc[rows["method"] == method, "value"].any()]
+        rows = rows[~rows["method"].isin(dead)]
+        if dead:
+            above(figure, f"{', '.join(map(method_title, dead))}: one code for all examples", row, column, "right")
         for method, step in zip(methods, steps, strict=True):
             method_rows = rows[rows["method"] == method]
+            if method in dead:
+                continue
             stats = 100 * over_seeds(method_rows, "label", "value")[["mean", "half"]].reindex(labels)
-            look: dict[str, Any] = {"name": method_title(method), "legendgroup": method, "showlegend": first}
+            look: dict[str, Any] = {
+                "name": method_title(method),
+                "legendgroup": method,
+                "showlegend": not named(figure, method),
+            }
             look["customdata"] = list(zip(labels, stats["half"], strict=True))
             look["hovertemplate"] = f"{what} %{{customdata[0]}}: %{{y:.1f}} ± %{{customdata[1]:.1f}} % {score}"
             x, symbol, ink = np.arange(len(labels)) + step, METHOD_SYMBOLS[method], colour(method)
@@ -301,22 +340,24 @@ def by_class(table: pd.DataFrame, score: str = "F1", what: str = "term") -> go.F
                 look["error_y"] = percent_whiskers(stats, 3)
             else:
                 places = method_rows["label"].map(dict(zip(labels, x.tolist(), strict=True)))
-                small: dict[str, Any] = {"legendgroup": method, "showlegend": False, "hoverinfo": "skip"}
-                small["name"] = f"{method_title(method)}, one run"
-                points(figure, places, 100 * method_rows["value"], faded(ink, 0.5), at, 4, "", **small)
+                run_dots(figure, places, 100 * method_rows["value"], method, at)
             points(figure, x, stats["mean"], ink, at, symbol=symbol, **look)
         for control, (name, dash) in CONTROLS.items():
             mean = 100 * rows.groupby("label")[control].mean().reindex(labels)
-            look = {"name": name, "legendgroup": control, "showlegend": first}
+            look = {"name": name, "legendgroup": control, "showlegend": not number, "legendrank": 2_000}
             line(figure, *_steps(mean.to_numpy()), GREY, at, 1.4, dash, hovertemplate=f"{name}: %{{y:.1f}} %", **look)
-        figure.update_yaxes(range=FULL, row=row, col=column)
+        figure.update_yaxes(range=_ends(table), row=row, col=column)
         ticks = {"tickvals": list(range(len(labels))), "ticktext": labels, "tickfont": {"size": SIZE - 2}}
         figure.update_xaxes(range=(-0.6, len(labels) - 0.4), showgrid=False, row=row, col=column, **ticks)
     name_axes(figure, len(layers), 1, what, f"{score}, unseen combinations (%)")
-    dead = table.groupby(["method", "layer"])["value"].max().eq(0).any()
-    same = "A layer with 0 for every class has one code for all examples: there is nothing to read." if dead else ""
-    set_reading(figure, f"Marks: mean over seeds. {_spread(table, 'Dots: one run a seed', 'Whiskers')}", KEY, same)
+    set_reading(figure, f"Marks: mean over seeds. {_spread(table, 'Dots: one run a seed', 'Whiskers')}", KEY)
     return figure
+
+
+def _ends(table: pd.DataFrame) -> tuple[float, float]:
+    """Of an axis in percent: up to the highest run, where runs are drawn, else to 100."""
+    highest = 100 * table[["value", *CONTROLS]].max().max()
+    return FULL[0], min(FULL[1], highest - 2 * FULL[0]) if _few(table) else FULL[1]
 
 
 def _few(table: pd.DataFrame) -> bool:

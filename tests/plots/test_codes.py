@@ -76,14 +76,29 @@ def test_maps_have_each_point_once_in_its_panel():
             for trace in traces:
                 named = own[own["label"] == re.match("[^<]*", trace.hovertemplate)[0]]
                 np.testing.assert_array_equal(trace.x, named["x"])
-    notes = [note.text for note in figure.layout.annotations if "trust" in note.text]
+    notes = [note.text for note in figure.layout.annotations if note.hovertext]
     for key, note in zip(rows, notes, strict=True):
         own = groups.get_group(key)
         alike, chance = latent_codes.neighbours(own)
         told = f"{100 * alike:.0f} % ({100 * chance:.0f})"
         if key[1] == "target":
             told = f"r = {alike:.2f}".replace("-", "−")
-        assert note == f"{told}, trust {own['trustworthiness'].iloc[0]:.2f}"
+        assert note == told
+
+
+@pytest.mark.parametrize(("columns", "heads"), [("layer", ["layer 1", "layer 2"]), ("colouring", ["by a", "by b"])])
+def test_maps_of_one_code_are_left_out_and_rows_of_them_are_gone(columns, heads):
+    table = tables.maps(("a", "b"))
+    one = (table["layer"] == 0) & (table["method"] == "hyla")
+    table.loc[one, ["x", "y"]] = 0.0
+    figure = latent_codes.maps(table, columns=columns)
+    notes = [note.text for note in figure.layout.annotations]
+    assert [f"<b>{head}</b>" for head in heads] == notes[:2]
+    titles = [axis.title.text for axis in figure.select_yaxes() if axis.title.text]
+    beside = {"layer": ("<b>HYLA</b><br>by a", 6, 2), "colouring": ("<b>HYLA</b><br>layer 2", 5, 0)}[columns]
+    assert (beside[0] in titles, len(titles), notes.count("one code for all")) == (True, *beside[1:])
+    assert "<b>HYLA</b><br>layer 1" not in titles
+    assert not any(trace.x[0] == 0.0 and set(trace.x) == {0.0} for trace in figure.data), "no dot for all points"
 
 
 @pytest.mark.parametrize("name", ["maps", "maps of many labels"])
@@ -134,8 +149,8 @@ def test_lines_over_layers_are_means_and_controls():
         np.testing.assert_allclose(line.y, stats["mean"])
         np.testing.assert_allclose(line.customdata, stats["half"])
         assert (line.line.color, line.marker.symbol) == (METHOD_COLOURS[method], METHOD_SYMBOLS[method])
-        (dotted,) = [trace for trace in figure.data if trace.name == f"{line.name}, trained on shuffled labels"]
-        np.testing.assert_allclose(dotted.y, 100 * rows.groupby("layer")["shuffled"].mean())
+    (dotted,) = [trace for trace in figure.data if trace.name == "trained on shuffled labels"]
+    np.testing.assert_allclose(dotted.y, 100 * table.groupby("layer")["shuffled"].mean())
     (dashed,) = [trace for trace in figure.data if trace.name == "best constant answer"]
     np.testing.assert_allclose(dashed.y, 20)
 
@@ -181,8 +196,12 @@ def test_runs_of_few_seeds_are_drawn_in_the_place_of_their_interval(name):
 def test_a_layer_from_which_nothing_can_be_read_is_explained():
     table = MADE["by class"][1]
     blind = table["value"].where((table["layer"] > 0) | (table["method"] == "softmax"), 0.0)
-    assert "one code for all examples" in reading(drawn("by class", table.assign(value=blind)))
-    assert "one code" not in reading(drawn("by class"))
+    figure = drawn("by class", table.assign(value=blind))
+    (note,) = [note.text for note in figure.layout.annotations if "one code for all examples" in note.text]
+    assert all((method_title(method) in note) == (method != "softmax") for method in tables.HYPER)
+    shown = {trace.name: trace.yaxis for trace in figure.data if trace.showlegend}
+    assert (shown["softmax attention"], shown["HYLA"]) == ("y", "y2"), "named where it is first drawn"
+    assert not any("one code" in note.text for note in drawn("by class").layout.annotations)
 
 
 def test_one_seed_has_no_interval():
@@ -227,12 +246,26 @@ def test_one_matrix_has_its_numbers_in_it():
         assert float(text.replace("−", "-")) == pytest.approx(value, abs=0.0051)
 
 
-def test_codes_are_drawn_over_the_largest_of_their_panel():
+def test_codes_are_drawn_less_the_mean_of_labels_over_the_largest_of_their_panel():
     figure, table = drawn("codes"), MADE["codes"][1]
     panels = [(kind, method) for kind in ("sample", "mean") for method in tables.HYPER]
     for trace, (kind, method) in zip(figure.data, panels, strict=True):
-        own = table[(table["kind"] == kind) & (table["method"] == method)]
-        values = own.pivot(index="row", columns="head", values="value").to_numpy()
-        np.testing.assert_allclose(trace.z, values / np.abs(values).max())
+        own, both = table[(table["kind"] == kind) & (table["method"] == method)], table[table["method"] == method]
+        means = both[both["kind"] == "mean"].groupby("head")["value"].mean().to_numpy()
+        values = own.pivot(index="row", columns="head", values="value").to_numpy() - means
+        largest = np.abs(values).max() if kind == "mean" else np.quantile(np.abs(values), 0.95)
+        np.testing.assert_allclose(trace.z, values / largest)
         assert list(trace.x) == list(range(1, 17))
         assert [row[0][0] for row in trace.customdata] == list(own[own["head"] == 0]["label"])
+
+
+def test_examples_next_to_the_mean_of_their_label_are_counted():
+    table = MADE["codes"][1]
+    means = table[table["kind"] == "mean"].set_index(["method", "label", "head"])["value"]
+    keys = pd.MultiIndex.from_frame(table[["method", "label", "head"]])
+    assert (similarity.own_means(table.assign(value=means.reindex(keys).to_numpy())) == 1).all()
+    labels = list(dict.fromkeys(table["label"]))
+    other = table["label"].map(dict(zip(labels, labels[1:] + labels[:1], strict=True)))
+    keys = pd.MultiIndex.from_frame(table.assign(label=other)[["method", "label", "head"]])
+    wrong = table["value"].where(table["kind"] == "mean", means.reindex(keys).to_numpy())
+    assert (similarity.own_means(table.assign(value=wrong)) == 0).all(), "each at the mean of another"

@@ -75,6 +75,8 @@ def of_context(table: pd.DataFrame) -> pd.DataFrame:
 def _decoded_summary(table: pd.DataFrame) -> str:
     of_queries = 100 * table[table["varied"] == QUERY].groupby(["method", "layer"])["value"].mean()
     table = of_context(table)
+    alive = table.groupby(["method", "layer"])["value"].transform("max") > 0  # else there is one code for all examples
+    table = table.assign(value=table["value"].where(alive), shuffled=table["shuffled"].where(alive))
     chance, shuffled = 100 * table["chance"].mean(), 100 * table["shuffled"].mean()
     return (
         f"Mean F1 over terms on unseen functions, in %, from the first layer to the last: {by_layer(table)}."
@@ -170,7 +172,7 @@ ENTRIES = (
         measure=lambda runs, examples: mapped(
             best_runs(runs), examples, sample, TARGET | {"function": _functions} | FIRST | SECOND
         ),
-        plot=latent_codes.maps,
+        plot=partial(latent_codes.maps, height=130, columns="colouring"),
         examples={"smoke": 60, "laptop": 500, "overnight": 800, "paper": 1_000},
         **_MAPS,
     ),

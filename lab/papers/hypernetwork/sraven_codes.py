@@ -15,7 +15,16 @@ from lab.papers import codes
 from lab.papers.claims import Claim, Verdict, all_of
 from lab.papers.entry import Entry, Planned
 from lab.papers.hypernetwork import sraven
-from lab.papers.hypernetwork.settings import ONE, PROBLEMS, SEEDS, best_runs, origin, two_features
+from lab.papers.hypernetwork.settings import (
+    ONE,
+    PROBLEMS,
+    SEEDS,
+    TOO_EARLY,
+    best_runs,
+    origin,
+    too_early,
+    two_features,
+)
 from lab.papers.tables import Labelled, paired, per_seed, percent
 from lab.plots import latent_codes, similarity
 from lab.plots.style import method_title
@@ -24,6 +33,7 @@ from lab.tasks.stream import Examples
 
 MOST = {scale: numbers[-1:] for scale, numbers in PROBLEMS.items()}
 PAIR = ("addition", "subtraction")
+NO_CLUSTERS = "no layer's codes have clusters"
 plan = partial(sraven.plan, numbers=MOST)
 
 
@@ -53,6 +63,10 @@ def _maps_summary(table: pd.DataFrame) -> str:
     return codes.maps_summary(table) + (f" No answer here follows {' or '.join(absent)}." if absent else "")
 
 
+def _deep_summary(table: pd.DataFrame) -> str:
+    return too_early("" if latent_codes.clustered(table) else NO_CLUSTERS) + codes.maps_summary(table)
+
+
 def _decoded_summary(table: pd.DataFrame) -> str:
     controls = f"{percent(table['chance'].mean())} and {percent(table['shuffled'].mean())}"
     return (
@@ -71,6 +85,12 @@ def _alike_summary(table: pd.DataFrame) -> str:
         pair_mean = pair.loc[pair["method"] == method, "similarity"].mean()
         words.append(f"{method_title(method)} {pair_mean:.2f} (all pairs {rows['similarity'].mean():.2f})")
     return f"Cosine similarity of addition and subtraction: {', '.join(words)}."
+
+
+def _listed_summary(table: pd.DataFrame) -> str:
+    shares, number = similarity.own_means(table), table["label"].nunique()
+    words = ", ".join(f"{method_title(method)} {percent(share)}" for method, share in shares.items())
+    return f"Codes of the sample nearest to the mean of their own rule, in %: {words} (chance {100 / number:.0f})."
 
 
 _CODES = (
@@ -233,7 +253,7 @@ ENTRIES = (
         "early layers cluster by magnitude, the last one by rule",
         measure=_maps(TARGET | RULE),
         claims=FIGA6,
-        plot=latent_codes.maps,
+        plot=partial(latent_codes.maps, height=130, columns="layer"),
         summary=_maps_summary,
         notes=lambda scale: _notes(
             scale,
@@ -248,14 +268,14 @@ ENTRIES = (
         "hypernetwork/figA7",
         "4.4",
         "Latent codes of a deep model on SRAVEN, all layers",
-        "t-SNE of the latent codes of the deepest softmax transformer's last layer, on unseen combinations of rules,"
-        " coloured by the rule of the answer and by the target; below, how far neighbours are alike, by layer",
+        "How far neighbours on a t-SNE map of latent codes are alike, by the rule of the answer and by the target, in"
+        " each layer of the deepest softmax transformer; where codes have clusters, the last layer's maps, too",
         "codes of a softmax transformer with 16 layers, coloured by rule and by magnitude; no claim in words",
         tasks=("sraven",),
         plan=_deepest,
         measure=_maps(RULE | TARGET),
-        plot=latent_codes.layers,
-        summary=codes.maps_summary,
+        plot=partial(latent_codes.layers, none=f"{TOO_EARLY}: {NO_CLUSTERS}"),
+        summary=_deep_summary,
         notes=_deep_notes,
         origin=origin("sraven", ("steps", "layers")),
         seeds=ONE,
@@ -266,11 +286,12 @@ ENTRIES = (
         "hypernetwork/figA8",
         "4.4",
         "Attention scores across heads, rule by rule",
-        "Latent codes of the last layer on unseen combinations: a sample for each rule, and the mean of each rule;"
-        " part C of the paper's figure, their similarities, is Figure 5E here",
+        "Latent codes of the last layer on unseen combinations, less the mean of all rules: a sample for each rule, and"
+        " the mean of each rule; part C of the paper's figure, their similarities, is Figure 5E here",
         "codes of a rule are alike",
         measure=lambda runs, examples: codes.listed(best_runs(runs), examples, codes.fresh, rules, RULES),
         plot=similarity.codes,
+        summary=_listed_summary,
         notes=_notes,
         examples=_MANY,
         **_ONE,

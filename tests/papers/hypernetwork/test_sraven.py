@@ -164,19 +164,31 @@ def test_diverged_runs_are_left_out_and_counted(made):
 
 
 def test_maps_of_the_last_layer_stand_above_how_alike_neighbours_are_in_each():
-    table = tables.maps(("rule", "target"), layers=8, methods=["softmax"])
-    drawn, panels = latent_codes.layers(table), {}
+    """Where the labels lie apart; else there are no maps, and the title says so."""
+    noise = tables.maps(("rule", "target"), layers=8, methods=["softmax"])
+    last = (noise["colouring"] == "rule") & (noise["layer"] == 7)
+    apart = noise.assign(x=noise["x"] + 99 * noise["label"].where(last).astype(float).fillna(0))
+    assert latent_codes.clustered(apart) and not latent_codes.clustered(noise)
+    drawn, panels = latent_codes.layers(apart), {}
     for trace in drawn.data:
         panels.setdefault(trace.yaxis, []).append(np.stack([trace.x, trace.y], 1))
     titles = [note.text for note in drawn.layout.annotations if "layer" in note.text]
     assert titles[:2] == ["<b>layer 8, by rule</b>", "<b>layer 8, by target</b>"] and len(panels) == 4
     for colouring, points in zip(("rule", "target"), list(panels.values())[:2], strict=True):
-        last = table[(table["colouring"] == colouring) & (table["layer"] == 7)]
-        assert sorted(map(tuple, np.concatenate(points))) == sorted(zip(last["x"], last["y"], strict=True))
-    lines = [trace for trace in drawn.data if trace.name in ("by rule", "by target")]
-    for trace, percent in zip(lines, (100, 1), strict=True):
-        rows = [table[(table["colouring"] == trace.name[3:]) & (table["layer"] == layer)] for layer in range(8)]
-        assert list(trace.y) == pytest.approx([percent * latent_codes.neighbours(one)[0] for one in rows])
+        rows = apart[(apart["colouring"] == colouring) & (apart["layer"] == 7)]
+        assert sorted(map(tuple, np.concatenate(points))) == sorted(zip(rows["x"], rows["y"], strict=True))
+    alone = latent_codes.layers(noise, none="nothing")
+    assert [note.text for note in alone.layout.annotations] == ["<b>nothing</b>"]
+    assert {trace.yaxis for trace in alone.data} == {"y"}, "one panel"
+    for table, plot in ((apart, drawn), (noise, alone)):
+        for name in ("rule", "target"):
+            (trace,) = [trace for trace in plot.data if trace.name == f"by {name}"]
+            rows = [table[(table["colouring"] == name) & (table["layer"] == layer)] for layer in range(8)]
+            shares = [
+                np.subtract(*latent_codes.neighbours(one)) / (1 - latent_codes.neighbours(one)[1]) for one in rows
+            ]
+            assert list(trace.y) == pytest.approx(shares)
+        assert "by chance" in reading(plot)
 
 
 def test_the_deep_model_is_read_layer_by_layer(made):

@@ -171,13 +171,14 @@ def table_a2(table: pd.DataFrame) -> go.Figure:
         look |= {"error_y": whiskers(rows[error]), "customdata": rows[[value, error]]}
         hover = f"{name}: %{{customdata[0]:.4f}} ± %{{customdata[1]:.4f}}"
         points(figure, x, y, ink, size=9, symbol=symbol, name=name, hovertemplate=hover, **look)
+    ends = (-0.5, len(values) - 0.4)
+    line(figure, ends, [AMBIGUOUS / 100] * 2, GREY, width=1.2, dash="dash", name="half a percent", hoverinfo="skip")
     figure.update_layout(
         template=TEMPLATE,
         height=360,
         margin={"l": 70, "r": 16, "t": 40, "b": 50},
         legend=LEGEND_ABOVE,
     )
-    ends = (-0.5, len(values) - 0.4)
     figure.update_xaxes(title_text="values a feature F", tickvals=list(range(len(values))), ticktext=values, range=ends)
     title = "ambiguous problems (fraction, log scale)"
     figure.update_yaxes(title_text=title, type="log", dtick=1, exponentformat="power", range=(-4.1, 0.2))

@@ -23,18 +23,20 @@ from lab.papers.hypernetwork.settings import (
     PROBLEMS,
     SEEDS,
     SOLVED,
+    TOO_EARLY,
     best,
     finals,
     hyla_before,
     origin,
     solves_seen,
     sraven,
+    too_early,
     two_features,
 )
 from lab.papers.tables import POINTS, paired, per_seed, percent
 from lab.plots import go
-from lab.plots.caption import interval_note, set_reading
-from lab.plots.panels import Panel, above, grid, line, method_line, place, whiskers
+from lab.plots.caption import runs_note, set_reading
+from lab.plots.panels import Panel, above, grid, line, method_line, place, run_dots
 from lab.plots.style import GREY, SIZE, method_title, methods_of
 from lab.statistics import over_seeds
 
@@ -48,7 +50,8 @@ BY_LAYERS = FEWER | {"paper": PROBLEMS["paper"]}
 FEW_SEEDS = {"smoke": 2, "laptop": 1, "paper": 3}  # a laptop trains one seed of what is varied in 15 minutes
 ACCURACY = "accuracy, whole answer (%)"
 VALUES, FIXED = 8, 2  # of a feature; features where their number is not varied: with more guessing is right less often
-APART = 0.02  # of the width of a panel, between marks of two methods at one place, so that whiskers can be told apart
+GUESS = float(np.log(VALUES))  # nats a feature
+APART = 0.02  # of the width of a panel, between marks of two methods at one place, so that their runs can be told apart
 # What is varied → name, unit or other words on the axis, and how a number is written
 WHERE: dict[str, tuple[str, str, Callable[[Any], str]]] = {
     "problems": ("problems trained on", "log scale", "{:,}".format),
@@ -89,7 +92,8 @@ def _most(table: pd.DataFrame) -> pd.DataFrame:
 def _summary_by_problems(table: pd.DataFrame) -> str:
     means = _most(table).groupby("method", sort=False)[["accuracy_ood", "accuracy_test"]].mean()
     words = [f"{method_title(name)} {percent(ood)} (seen {percent(test)})" for name, ood, test in means.itertuples()]
-    return f"Accuracy in % on unseen combinations of rules, with the most problems: {', '.join(words)}."
+    said = f"Accuracy in % on unseen combinations, with the most problems: {', '.join(words)}."
+    return too_early(_all_solve_seen(table)) + said
 
 
 def summary(table: pd.DataFrame, by: str) -> str:
@@ -98,8 +102,8 @@ def summary(table: pd.DataFrame, by: str) -> str:
     for method, rows in table.groupby("method", sort=False):
         means = rows.groupby(by)["accuracy_ood"].mean().reindex(values)
         words.append(f"{method_title(method)} {', '.join(map(percent, means))}")
-    alone = " One seed, without an interval." if table["seed"].nunique() < 2 else ""
-    return f"Accuracy in % on unseen combinations for {_written(by, values)}: {'; '.join(words)}.{alone}"
+    said = f"Accuracy in % on unseen combinations for {_written(by, values)}: {'; '.join(words)}."
+    return too_early(solves_seen(table)) + said
 
 
 def _written(by: str, values: Sequence) -> str:
@@ -109,13 +113,15 @@ def _written(by: str, values: Sequence) -> str:
 
 def _losses_summary(table: pd.DataFrame) -> str:
     table, words = best(table), []
-    for by, other in (("problems", "layers"), ("layers", "problems")):
-        rows = table[table["varied"] == by]
-        rows = rows[rows[other] == rows[other].max()]
-        losses = {method: part.groupby(by)["loss"].mean() for method, part in rows.groupby("method", sort=False)}
-        phrases = [f"{method_title(name)} {loss.iloc[0]:.2f} to {loss.iloc[-1]:.2f}" for name, loss in losses.items()]
-        words.append(f"from the fewest {by} to the most {', '.join(phrases)}")
-    return f"Training loss in nats a feature: {'; '.join(words)}."
+    for method, part in table.groupby("method", sort=False):
+        ends = []
+        for by, other in (("problems", "layers"), ("layers", "problems")):
+            rows = part[(part["varied"] == by) & (part[other] == table.loc[table["varied"] == by, other].max())]
+            losses = rows.groupby(by)["loss"].mean()
+            ends.append(f"{losses.iloc[0]:.2f} to {losses.iloc[-1]:.2f}")
+        words.append(f"{method_title(method)} {ends[0]} ({ends[1]})")
+    said = f"Nats a feature, from the fewest problems (layers) to the most: {', '.join(words)}."
+    return too_early(solves_seen(table)) + said
 
 
 _MARKS, _UNSAID = "paper 25 to 40 million", "the paper does not say how many, 20 million in Table A1"
@@ -143,7 +149,7 @@ def _loss_notes(scale: str) -> list[str]:
     ]
 
 
-def _all_solve_seen(table: pd.DataFrame, scale: str) -> str:
+def _all_solve_seen(table: pd.DataFrame, scale: str = "") -> str:
     """Every method, with the most problems, solves what it has seen: else it has not had sufficient data."""
     shares = 100 * _most(table).groupby("method")["accuracy_test"].mean()
     return "" if shares.min() >= SOLVED else f"{shares.idxmin()} solves {shares.min():.0f} % of seen combinations"
@@ -226,31 +232,33 @@ FIGA5 = _along_axis(
 
 def accuracy(table: pd.DataFrame, by: str) -> go.Figure:
     """Accuracy on unseen combinations (and thin, on seen ones) against the column `by`, one line a method; where the
-    numbers of problems are several and not on the axis, one panel each.
+    numbers of problems are several and not on the axis, one panel each. Pale, with a title that says so, where no
+    method has learned the task.
 
     table: method, problems, `by` (see WHERE), seed, accuracy_ood, accuracy_test (0 to 1), diverged, chosen.
     """
     table = best(table)
-    panels = {"": table}
+    early = bool(solves_seen(_most(table)))
+    panels = {TOO_EARLY if early else "": table}
     if by != "problems" and table["problems"].nunique() > 1:
         panels = {f"{number:,} problems": rows for number, rows in table.groupby("problems")}
-    figure = grid(list(panels), len(panels), 270, top=40 if len(panels) == 1 else 62, horizontal=24)
+    figure = grid(list(panels), len(panels), 180 if early else 270, top=62, horizontal=24)
     for number, rows in enumerate(panels.values()):
         at = place(number, len(panels))
         _draw(figure, rows, by, "accuracy_test", at, thin=True)
         _draw(figure, rows, by, "accuracy_ood", at)
         _draw_guess(figure, rows, by, at)
         _name_x(figure, rows, by, at)
-    most = table[["accuracy_ood", "accuracy_test"]].max().max()
-    high = 100 if most != most else min(100, 20 * np.ceil(5 * most + 0.2))  # the next 20 % above all points
-    figure.update_yaxes(range=(-0.03 * high, 1.04 * high))
+    line(figure, [None], [None], GREY, (1, 1), 1.2, "dot", name="on seen combinations")
+    figure.update_traces(opacity=0.5 if early else 1, selector=lambda trace: trace.legendgroup)  # of methods
+    high = 100 * table[["accuracy_ood", "accuracy_test"]].max().fillna(1).max()
+    figure.update_yaxes(range=(-0.04 * high, 1.08 * high))
     figure.update_yaxes(title_text=ACCURACY, col=1)
     set_reading(
         figure,
-        "Solid: unseen combinations, mean over seeds.",
-        interval_note(table, "Whiskers"),
-        "Thin dotted: seen combinations, fresh problems. Dashed: guessing, 1 of 8 for each feature"
-        f"{'' if by == 'features' else ', drawn for two'}.",
+        runs_note(table),
+        "Solid: on unseen combinations. Dotted: on seen ones, fresh problems. Dashed: guessing, 1 of 8 for each"
+        f" feature{'' if by == 'features' else ', drawn for two'}.",
         _diverged_runs(table),
     )
     return figure
@@ -267,20 +275,22 @@ def fig_a4(table: pd.DataFrame) -> go.Figure:
         for by, part in table.groupby("varied", sort=False)
         for _, rows in part.groupby("problems" if by == "layers" else "layers")
     ]
-    figure = grid([""] * len(panels), len(panels), 270, top=62, left=70, horizontal=24)
+    figure = grid([""] * len(panels), len(panels), 220, top=62, left=70, horizontal=24)
     for number, (by, rows) in enumerate(panels):
         at = place(number, len(panels))
         _draw(figure, rows, by, "loss", at)
+        figure.update_traces(opacity=0.5 if solves_seen(_most(rows)) else 1, row=at[0], col=at[1])
+        line(figure, _axis(rows, by), [GUESS] * 2, GREY, at, 1.2, "dash", name="guessing", showlegend=not number)
         _name_x(figure, rows, by, at)
         same = f"{rows['layers'].iloc[0]} layers" if by == "problems" else f"{rows['problems'].iloc[0]:,} problems"
         above(figure, f"<b>{same}</b>", *at, size=SIZE + 1)
-    figure.update_yaxes(range=(0, 1.08 * table["loss"].max()), showticklabels=False, matches="y")
+    low, high = min(table["loss"].min(), GUESS), max(table["loss"].max(), GUESS)
+    figure.update_yaxes(range=(low - 0.1 * (high - low), high + 0.1 * (high - low)), showticklabels=False, matches="y")
     figure.update_yaxes(showticklabels=True, title_text="training loss (nats a feature)", col=1)
     set_reading(
         figure,
-        "Lines: mean over seeds.",
-        interval_note(table, "Whiskers"),
-        "Training loss: mean since the evaluation before, with dropout of attention scores; guessing has ln 8 = 2.08.",
+        runs_note(table),
+        f"Training loss: mean since the evaluation before, with dropout of attention scores; guessing has ln {VALUES}.",
         _diverged_runs(table),
     )
     return figure
@@ -292,22 +302,24 @@ def _draw(figure: go.Figure, table: pd.DataFrame, by: str, value: str, at: Panel
     scale, unit = (1, "nats") if value == "loss" else (100, "%")
     sizes = (1.2, 4) if thin else (2.5, 8)  # of lines and of marks
     for rank, method in enumerate(methods):
-        stats = scale * over_seeds(table[table["method"] == method], by, value)[["mean", "half"]]
-        look: dict[str, Any] = {"error_y": whiskers(stats["half"]), "dash": "solid"}
+        rows, shift = table[table["method"] == method], apart * (rank - (len(methods) - 1) / 2)
+        mean = scale * over_seeds(rows, by, value)["mean"]
+        look: dict[str, Any] = {"dash": "solid"}
         if thin:
             look = {"name": f"{method_title(method)}, seen combinations", "showlegend": False, "dash": "dot"}
-        look |= {"customdata": [write(point) for point in stats.index]}
+        elif rows["seed"].nunique() > 1:
+            run_dots(figure, _along(rows[by], by) + shift, scale * rows[value], method, at)
+        look |= {"customdata": [write(point) for point in mean.index]}
         look |= {"hovertemplate": f"{name} %{{customdata}}: %{{y:.3g}} {unit}"}
-        x = _along(stats.index, by) + apart * (rank - (len(methods) - 1) / 2)
-        method_line(figure, x, stats["mean"], method, at, *sizes, **look)
+        method_line(figure, _along(mean.index, by) + shift, mean, method, at, *sizes, **look)
 
 
 def _draw_guess(figure: go.Figure, table: pd.DataFrame, by: str, at: Panel) -> None:
     """Accuracy of guessing all features, of FIXED where their number is not the axis."""
     numbers = sorted(table[by].unique())
     places, features = (_along(numbers, by), numbers) if by == "features" else (_axis(table, by), [FIXED] * 2)
-    chance, hover = [100 / VALUES**count for count in features], "guessing: %{y:.2g} %"
-    line(figure, places, chance, GREY, at, 1.2, "dash", name="guessing", showlegend=False, hovertemplate=hover)
+    chance, look = [100 / VALUES**count for count in features], {"name": "guessing", "showlegend": at == (1, 1)}
+    line(figure, places, chance, GREY, at, 1.2, "dash", hovertemplate="guessing: %{y:.2g} %", **look)
 
 
 def _along(values: Sequence, by: str) -> np.ndarray:
@@ -333,10 +345,7 @@ def _diverged_runs(table: pd.DataFrame) -> str:
 
 
 _SHARED: dict[str, Any] = {"tasks": ("sraven",), "measure": finals}
-_SAYS = (
-    "given enough problems and a large enough model, all methods solve 80 % of unseen combinations; HYLA is best where"
-    " either is small"
-)
+_SAYS = "given enough problems and layers, all methods solve 80 % of unseen combinations; HYLA is best with few"
 _SHOWN = "Accuracy (all features of the answer right) on unseen combinations of rules, at the end of training, against"
 
 
@@ -393,7 +402,7 @@ ENTRIES = (
         "SRAVEN: training loss by number of problems and of layers",
         "Training loss (cross-entropy) at the end of training, against the number of problems trained on and against"
         " the number of layers",
-        "training loss for the widths and depths of Figure 4; drawn, without a printed number",
+        "drawn for the widths and depths of Figure 4; no printed number",
         plan=_all_sizes,
         plot=fig_a4,
         summary=_losses_summary,

@@ -30,7 +30,7 @@ def as_printed(tasks=("logic", "sraven"), seeds=3):
         for method, (mean, error) in PRINTED[task].items():
             for seed, way in zip(range(seeds), (-1, 0, 1), strict=False):
                 value = (mean + way * error * np.sqrt(3)) / 100  # standard error of m - d, m, m + d is d / √3
-                rows.append({"task": task, "method": method, "seed": seed, "value": value})
+                rows.append({"task": task, "method": method, "seed": seed, "value": value, "seen": 0.95})
     return pd.DataFrame(rows).assign(diverged=False, chosen=True, tokens=32.0)
 
 
@@ -125,10 +125,14 @@ def test_what_is_left_out_on_a_laptop_is_said(made):
 
 
 def test_numbers_of_another_length_are_said_to_be_of_another_task():
-    here, theirs = as_printed().assign(tokens=16.0), as_printed()
-    assert "16 tokens, there 32" in FOUND.summary(here) and "tokens" not in FOUND.summary(theirs)
-    titles = [note.text for note in table_a1(here).layout.annotations]
+    titles = [note.text for note in table_a1(as_printed().assign(tokens=16.0)).layout.annotations]
     assert any("here 16 tokens, printed 32" in title for title in titles)
+
+
+def test_methods_that_have_not_learned_what_they_saw_are_the_first_words():
+    learned = as_printed()
+    assert not FOUND.summary(learned.assign(seen=0.9)).startswith("Not trained")
+    assert FOUND.summary(learned.assign(seen=0.3)).startswith("Not trained far enough to tell: 26 of 26 rows")
 
 
 def test_a_column_that_is_absent_is_not_announced():

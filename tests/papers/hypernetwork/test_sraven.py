@@ -136,7 +136,24 @@ def test_lines_are_means_of_what_was_chosen(made, name):
     names = set(map(method_title, FIGURE_METHODS))  # beside a line for what guessing gives
     marks = [trace.x[0] for trace in drawn.data if trace.name in names]
     assert len(set(marks)) == 3 and np.ptp(marks) < 0.1 * np.ptp(drawn.layout.xaxis.range), "beside each other"
-    assert "95 %" in reading(drawn) and drawn.layout.yaxis.title.text == ACCURACY
+    assert "dots: one run each" in reading(drawn) and drawn.layout.yaxis.title.text == ACCURACY
+    for method in FIGURE_METHODS:
+        (dots,) = [trace for trace in drawn.data if trace.name == f"{method_title(method)}, one run"]
+        runs = one.table.loc[one.table["method"] == method, "accuracy_ood"]
+        np.testing.assert_allclose(dots.y, 100 * runs)
+    entries = [trace.name for trace in drawn.data if trace.showlegend is not False]
+    assert sorted(entries) == sorted([*names, "guessing", "on seen combinations"]), "every kind of line is named"
+
+
+@each
+def test_models_that_have_not_learned_the_task_are_pale_and_the_first_words(made, name):
+    found, table = entry(f"hypernetwork/{name}"), made[name].table
+    for share, early in ((0.49, True), (0.51, False)):
+        some = table.assign(accuracy_test=share)
+        drawn = found.plot(some)
+        assert found.summary(some).startswith("Not trained far enough to tell: with 48 problems") == early
+        assert ("<b>Not trained far enough to tell</b>" in [note.text for note in drawn.layout.annotations]) == early
+        assert {trace.opacity for trace in drawn.data if trace.legendgroup} == {0.5 if early else 1}
 
 
 def test_several_numbers_of_problems_are_a_panel_each(made):

@@ -112,7 +112,7 @@ def _title(column: str, value: Any) -> str:
     return {"method": method_title, "layer": lambda layer: f"layer {layer + 1}"}.get(column, "by {}".format)(value)
 
 
-def layers(table: pd.DataFrame, height: int = 190, none: str = "No layer's codes have clusters") -> go.Figure:
+def layers(table: pd.DataFrame, height: int = 190, none: str = "No layer's codes cluster") -> go.Figure:
     """Of one method, how far neighbours are alike on the map of every layer, a line a colouring; above, where a layer
     has clusters, the maps of the last. table: as of `maps`. none: the title where no layer has."""
     depths, colourings = sorted(table["layer"].unique()), list(table["colouring"].unique())

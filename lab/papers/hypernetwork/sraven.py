@@ -402,7 +402,7 @@ ENTRIES = (
         "SRAVEN: training loss by number of problems and of layers",
         "Training loss (cross-entropy) at the end of training, against the number of problems trained on and against"
         " the number of layers",
-        "drawn for the widths and depths of Figure 4; no printed number",
+        "drawn for the sizes of Figure 4; no number",
         plan=_all_sizes,
         plot=fig_a4,
         summary=_losses_summary,

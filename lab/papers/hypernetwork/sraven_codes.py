@@ -33,7 +33,7 @@ from lab.tasks.stream import Examples
 
 MOST = {scale: numbers[-1:] for scale, numbers in PROBLEMS.items()}
 PAIR = ("addition", "subtraction")
-NO_CLUSTERS = "no layer's codes have clusters"
+NO_CLUSTERS = "no layer's codes cluster by rule or target"
 plan = partial(sraven.plan, numbers=MOST)
 
 

@@ -109,13 +109,13 @@ def _above_mean(table: pd.DataFrame, kind: str) -> tuple[pd.DataFrame, pd.Series
     return values[kind] - values["mean"].mean(), labels
 
 
-def own_means(table: pd.DataFrame) -> pd.Series:
+def nearest_means(table: pd.DataFrame) -> pd.Series:
     """By method, the share of the sample whose nearest mean code is that of its own label. table: as of `codes`."""
     shares = {}
     for method, rows in table.groupby("method", sort=False):
-        (sample, own), (means, labels) = (_above_mean(rows, kind) for kind in ("sample", "mean"))
+        (sample, names), (means, labels) = (_above_mean(rows, kind) for kind in ("sample", "mean"))
         nearest = np.linalg.norm(sample.to_numpy()[:, None] - means.to_numpy(), axis=-1).argmin(1)
-        shares[method] = float((labels.to_numpy()[nearest] == own.to_numpy()).mean())
+        shares[method] = float((labels.to_numpy()[nearest] == names.to_numpy()).mean())
     return pd.Series(shares)
 
 

@@ -263,9 +263,9 @@ def test_examples_next_to_the_mean_of_their_label_are_counted():
     table = MADE["codes"][1]
     means = table[table["kind"] == "mean"].set_index(["method", "label", "head"])["value"]
     keys = pd.MultiIndex.from_frame(table[["method", "label", "head"]])
-    assert (similarity.own_means(table.assign(value=means.reindex(keys).to_numpy())) == 1).all()
+    assert (similarity.nearest_means(table.assign(value=means.reindex(keys).to_numpy())) == 1).all()
     labels = list(dict.fromkeys(table["label"]))
     other = table["label"].map(dict(zip(labels, labels[1:] + labels[:1], strict=True)))
     keys = pd.MultiIndex.from_frame(table.assign(label=other)[["method", "label", "head"]])
     wrong = table["value"].where(table["kind"] == "mean", means.reindex(keys).to_numpy())
-    assert (similarity.own_means(table.assign(value=wrong)) == 0).all(), "each at the mean of another"
+    assert (similarity.nearest_means(table.assign(value=wrong)) == 0).all(), "each at the mean of another"

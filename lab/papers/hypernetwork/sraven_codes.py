@@ -88,7 +88,7 @@ def _alike_summary(table: pd.DataFrame) -> str:
 
 
 def _listed_summary(table: pd.DataFrame) -> str:
-    shares, number = similarity.own_means(table), table["label"].nunique()
+    shares, number = similarity.nearest_means(table), table["label"].nunique()
     words = ", ".join(f"{method_title(method)} {percent(share)}" for method, share in shares.items())
     return f"Codes of the sample nearest to the mean of their own rule, in %: {words} (chance {100 / number:.0f})."
 

@@ -7,7 +7,7 @@ models of a twelfth of the width; `smoke` only runs the machinery.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import partial
 from itertools import pairwise
 from typing import Any, cast
@@ -25,13 +25,13 @@ from lab.papers.tables import Labelled, alive, compare_one, of_one_search, per_r
 from lab.papers.transformers.language import difference, groups
 from lab.plots import go
 from lab.plots.caption import counted, set_reading
-from lab.plots.panels import grid, line, method_line, whiskers
-from lab.plots.style import GREY, METHOD_SYMBOLS, colour
+from lab.plots.panels import differences, grid, line, points, spans, whiskers
+from lab.plots.style import GREY, GRID, METHOD_SYMBOLS, colour, faded
 from lab.resolve import resolve
 from lab.run import Run
 from lab.scale import check_scale
 from lab.spec import Learned, Part, Resolved, RunSpec, SearchSpec, Shaped, replace
-from lab.statistics import LEVEL, half_width
+from lab.statistics import half_width
 from lab.tasks import Text
 from lab.training.fleet import Fleet
 from lab.training.live import interleaved
@@ -319,7 +319,7 @@ SECONDS = {  # of training
 
 
 def table6(table: pd.DataFrame) -> go.Figure:
-    """Left: loss minus ReLU's by depth. Right: time of a step over GELU's; dotted: as the paper prints it.
+    """Left: loss minus ReLU's by depth. Right: time of a step over GELU's; small, open: as the paper prints it.
 
     table: method, layers, seed, loss, ratio, ratio_spread, diverged. The linear MLP's loss is far above and left out.
     """
@@ -330,38 +330,46 @@ def table6(table: pd.DataFrame) -> go.Figure:
         rows = known[known["method"] == method].groupby("layers")
         if method not in (LINEAR, RELU):
             over = {layers: compare_one(losses, method, RELU) for layers, losses in depths.items() if method in losses}
-            halves = {layers: one.interval(LEVEL)[1] - one.effect for layers, one in over.items()}
-            effects = {layers: one.effect for layers, one in over.items()}
-            _draw(figure, method, pd.Series(effects), pd.Series(halves), 1)
+            look: dict[str, Any] = {"name": TITLES[method], "hovertemplate": "%{y:.3f}"}
+            differences(figure, _places(method, over), spans(over.values()), method, (1, 1), **look)
             _draw_printed(figure, method, [a - b for a, b in zip(LOSSES[method], LOSSES[RELU], strict=True)], 1)
         if method != GELU:
-            _draw(figure, method, rows["ratio"].first(), rows["ratio_spread"].first(), 2)
+            ratios, look = rows["ratio"].first(), {"hovertemplate": "%{y:.3f} ± %{error_y.array:.3f}"}
+            look |= {"error_y": whiskers(rows["ratio_spread"].first(), 3), "showlegend": False}
+            points(
+                figure, _places(method, ratios.index), ratios, colour(method), (1, 2), 8, METHOD_SYMBOLS[method], **look
+            )
             _draw_printed(figure, method, [a / b for a, b in zip(SECONDS[method], SECONDS[GELU], strict=True)], 2)
+        named = {"name": TITLES[method], "legendgroup": method}
+        points(figure, [None], [None], colour(method), (1, 2), 8, METHOD_SYMBOLS[method], **named)
     for column, level, title in ((1, 0, "loss minus ReLU's (nats a token)"), (2, 1, "time over GELU's")):
         figure.add_hline(y=level, line={"color": GREY, "width": 1.2}, row=1, col=column)
         figure.update_yaxes(title_text=title, row=1, col=column)
-    figure.update_xaxes(title_text="layers")
+    for edge in range(1, len(LAYERS)):
+        figure.add_vline(x=edge - 0.5, line={"color": GRID, "width": 1})
+    ticks = {"tickvals": list(range(len(LAYERS))), "ticktext": LAYERS, "range": (-0.5, len(LAYERS) - 0.5)}
+    figure.update_xaxes(title_text="layers", showgrid=False, **ticks)
     set_reading(
         figure,
-        "Dotted, open marks: as the paper prints it, of FineWeb and a GPU. Left: the linear MLP's loss is far above,"
-        " and not shown.",
+        "Small: as the paper prints it, of FineWeb and a GPU. Left: the linear MLP's loss is far above, and not shown.",
         of_one_search(table, "Whiskers left"),
+        "Open, pale: the interval includes 0." if table["seed"].nunique() > 1 else "",
         "Right: half of the range between quartiles, over rounds of a few steps each.",
     )
     return figure
 
 
-def _draw(figure: go.Figure, method: str, values: pd.Series, halves: pd.Series, column: int) -> None:
-    look: dict[str, Any] = {"name": TITLES[method], "showlegend": column == 2 or method == GELU}
-    look |= {"error_y": whiskers(halves, 3), "hovertemplate": "%{x} layers: %{y:.3f} ± %{error_y.array:.3f}"}
-    method_line(figure, list(values.index), values, method, (1, column), size=8, **look)
+def _places(method: str, depths: Iterable[int], shift: float = -0.05) -> list[float]:
+    """Where a method's marks stand on the axis of depths, side by side with the others'; the printed ones shifted."""
+    apart = 0.17 * (METHODS.index(method) - (len(METHODS) - 1) / 2)
+    return [LAYERS.index(layers) + apart + shift for layers in depths]
 
 
 def _draw_printed(figure: go.Figure, method: str, values: list[float], column: int) -> None:
-    look: dict[str, Any] = {"name": f"{TITLES[method]}, printed", "showlegend": False, "dash": "dot"}
-    look |= {"marker": {"symbol": f"{METHOD_SYMBOLS[method]}-open", "size": 6}}
-    look |= {"hovertemplate": "printed, %{x} layers: %{y:.3f}"}
-    method_line(figure, list(LAYERS), values, method, (1, column), 1, **look)
+    look: dict[str, Any] = {"name": f"{TITLES[method]}, printed", "showlegend": False}
+    look |= {"hovertemplate": "printed: %{y:.3f}"}
+    places = _places(method, LAYERS, 0.05)
+    points(figure, places, values, faded(colour(method), 0.6), (1, column), 5, METHOD_SYMBOLS[method], **look)
 
 
 def table7(table: pd.DataFrame) -> go.Figure:
@@ -370,7 +378,7 @@ def table7(table: pd.DataFrame) -> go.Figure:
     table: method, degree (0: none), seed, loss, diverged.
     """
     figure, known = grid([""], 1, height=260, top=44), alive(table)
-    ends = (0, table["degree"].max() + 1)
+    ends = (table.loc[table["degree"] > 0, "degree"].min() - 1, table["degree"].max() + 1)
     for method, dash in ((RELU, "dash"), (SPLINE, "solid")):
         values = known.loc[known["method"] == method, "loss"].to_numpy(float)
         if len(values):

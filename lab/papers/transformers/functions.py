@@ -16,16 +16,16 @@ import torch
 
 from lab import tasks
 from lab.nonlinearity.part import as_module
-from lab.papers.compatibility import delta
+from lab.papers.compatibility import clear, delta
 from lab.papers.entry import Entry, Planned
 from lab.papers.tables import Labelled, learned_functions, per_run
 from lab.papers.transformers.learning_curves import by_method
-from lab.papers.transformers.settings import MLP, origin, setting
+from lab.papers.transformers.settings import BASELINE, MLP, origin, setting
 from lab.plots import go
 from lab.plots.caption import set_reading, signed
 from lab.plots.functions import fig6
-from lab.plots.panels import above, grid, line, named, points, whiskers
-from lab.plots.style import GREY, METHOD_SYMBOLS, SIZE, colour, faded
+from lab.plots.panels import above, around, difference_key, differences, grid, line, named
+from lab.plots.style import SIZE, colour
 from lab.resolve import resolve
 from lab.run import Run
 from lab.spec import Knots, Learned, Shaped
@@ -112,24 +112,27 @@ def _facts(part: str | Learned | Shaped, store: Store) -> dict:
     return {name: getattr(fit, name) for name in names}
 
 
-def gains(table: pd.DataFrame) -> pd.DataFrame:
-    """`delta` by task, method and degree: what models gain over the baseline, in percentage points."""
+def against_learned(table: pd.DataFrame) -> pd.DataFrame:
+    """`delta` by task, method and degree: accuracy minus that with the learned function, in percentage points."""
     names = table["method"].where(table["degree"] == 0, table["method"] + " " + table["degree"].astype(str))
-    known = table.assign(architecture=names)
+    known = table.assign(architecture=names.replace({MLP: BASELINE, BASELINE: "GELU"}))
     kinds = known[["architecture", "method", "degree"]].drop_duplicates()
     return delta(known).merge(kinds, on="architecture")
 
 
 def summary_fig12(table: pd.DataFrame) -> str:
-    cells = gains(table)
+    cells = against_learned(table)
     ranges: dict[str, dict[str, float]] = {}
     for task in table["task"].unique():
         rows = cells[cells["task"] == task]
         for method, degree in _shown(rows).items():
-            (gain,) = rows.loc[(rows["method"] == method) & (rows["degree"] == degree), "delta"]
-            ranges.setdefault(f"{NAMES[method]}{f' {degree}' if degree else ''}", {})[task_title(task)] = gain
+            (change,) = rows.loc[(rows["method"] == method) & (rows["degree"] == degree), "delta"]
+            ranges.setdefault(f"{NAMES[method]}{f' {degree}' if degree else ''}", {})[task_title(task)] = change
     words = [f"{name} {_range(by_task)}" for name, by_task in ranges.items()]
-    return f"Mean accuracy over training, minus baseline, in points: {'; '.join(words)}."
+    several = cells["low"].notna()
+    noise = f"{int(clear(cells[several]).sum())} of {several.sum()} differences clear of seed noise. "
+    said = "Accuracy minus the learned function's, in points"
+    return f"{noise if several.any() else ''}{said}: {'; '.join(words)}."
 
 
 def _range(by_task: dict[str, float]) -> str:
@@ -145,7 +148,7 @@ def _range(by_task: dict[str, float]) -> str:
 
 
 def _shown(rows: pd.DataFrame) -> dict[str, int]:
-    """The degree of each method that is drawn and told: the paper's of the polynomials, the highest of the series."""
+    """The degree of each method that is drawn and noise: the paper's of the polynomials, the highest of the series."""
     degrees = {method: set(rows.loc[rows["method"] == method, "degree"]) for method in NAMES}
     return {
         method: PAPERS if method == POLYNOMIAL and PAPERS in values else max(values)
@@ -154,22 +157,22 @@ def _shown(rows: pd.DataFrame) -> dict[str, int]:
     }
 
 
-NAMES = {MLP: "learned", SYMMETRIZED: SYMMETRIZED, POLYNOMIAL: POLYNOMIAL, CHEBYSHEV: CHEBYSHEV}
+NAMES = {BASELINE: "GELU", MLP: "learned", SYMMETRIZED: SYMMETRIZED, POLYNOMIAL: POLYNOMIAL, CHEBYSHEV: CHEBYSHEV}
 DASHES = {MLP: "solid", SYMMETRIZED: "solid", POLYNOMIAL: "dash", CHEBYSHEV: "dot"}
 APART = {POLYNOMIAL: -0.15, CHEBYSHEV: 0.15}  # where both have a degree
 IMAGES = {"x": "φ(−x)", "y": "−φ(x)", "both": "−φ(−x)"}  # by mirror
 
 
 def fig12(table: pd.DataFrame, functions: pd.DataFrame) -> go.Figure:
-    """One row a task: its functions, and the gain over the baseline of models trained with each.
+    """One row a task: its functions, and the accuracy of models trained with each, minus that with the learned one.
 
     table: task, method, degree (0: none), seed, accuracy (0 to 1), mirror, correlation. functions: task, method,
     degree, x, value; of each kind of polynomial one degree is drawn.
     """
-    tasks, cells = list(table["task"].unique()), gains(table)
+    tasks, cells = list(table["task"].unique()), against_learned(table)
     figure = grid([title for task in tasks for title in (task_title(task), "")], 2, 150, gap=56, top=64, horizontal=62)
     # where each method and degree stands on the axis, and what it is called there; the same in all panels
-    places = {(MLP, 0): (0.0, "spline"), (SYMMETRIZED, 0): (1.3, "sym.")}
+    places = {(BASELINE, 0): (0.0, "GELU"), (SYMMETRIZED, 0): (1.3, "sym.")}
     degrees = sorted(set(table["degree"]) - {0})
     places |= {(method, d): (2.5 + i, str(d)) for i, d in enumerate(degrees) for method in APART}
     for row, task in enumerate(tasks, 1):
@@ -178,13 +181,14 @@ def fig12(table: pd.DataFrame, functions: pd.DataFrame) -> go.Figure:
         known = of_task[of_task["method"] == SYMMETRIZED].dropna(subset=["correlation"]).head(1)
         image = "".join(f"{IMAGES[one.mirror]}: r = {one.correlation:.2f}" for one in known.itertuples())
         above(figure, image, row, 1, side="right", size=SIZE - 2)
-        _draw_gains(figure, cells[cells["task"] == task], places, row)
+        _draw_changes(figure, cells[cells["task"] == task], places, row)
         if not {POLYNOMIAL, CHEBYSHEV} & set(of_task["method"]):
             above(figure, "no polynomials trained on this task", row, 2, side="right", size=SIZE - 2)
         figure.update_yaxes(title_text="φ(x)", row=row, col=1)
-        figure.update_yaxes(title_text="gain (% points)", row=row, col=2)
+        figure.update_yaxes(title_text="difference (points)", row=row, col=2)
+    above(figure, "accuracy minus the learned function's", 1, 2)
     figure.update_xaxes(title_text="input x", row=len(tasks), col=1)
-    figure.update_xaxes(title_text="spline, or degree of its polynomial", row=len(tasks), col=2)
+    figure.update_xaxes(title_text="function, or degree of its polynomial", row=len(tasks), col=2)
     divergences = [
         f"{task_title(c.task)}, {c.architecture}: {c.lost} of {c.seeds + c.lost}" for c in cells.itertuples() if c.lost
     ]
@@ -192,8 +196,9 @@ def fig12(table: pd.DataFrame, functions: pd.DataFrame) -> go.Figure:
         figure,
         "Left: where the learned function is not zero; with its polynomial of the paper's degree and its Chebyshev"
         " series of the highest. Above: its most similar mirror image, wherever it lies, and their correlation r.",
-        "Right: difference to the baseline of the same seed, mean over seeds; grey: GELU, the baseline.",
-        f"Whiskers and blue band: {INTERVAL}." if table["seed"].nunique() > 1 else "One seed only: no interval.",
+        "Right: difference to the learned function (blue line) of the same seed, mean over seeds.",
+        f"Whiskers: {INTERVAL}." if table["seed"].nunique() > 1 else "One seed only: no interval.",
+        difference_key(figure),
         "Polynomials are least squares on the knots and Horner's method in float32, which loses its digits above degree"
         " 18; a Chebyshev series keeps them.",
         f"Pairs left out, because a run diverged: {'; '.join(divergences)}." if divergences else "",
@@ -213,30 +218,21 @@ def _draw_functions(figure: go.Figure, rows: pd.DataFrame, row: int) -> None:
     figure.update_yaxes(range=(ours.min() - pad, ours.max() + pad), nticks=5, row=row, col=1)
 
 
-def _draw_gains(figure: go.Figure, cells: pd.DataFrame, places: dict, row: int) -> None:
-    at, ends = (row, 2), (-0.7, max(x for x, _ in places.values()) + 0.6)
-    quiet: dict[str, Any] = {"hoverinfo": "skip", "showlegend": False}
-    line(figure, ends, [0, 0], GREY, at, 1.5, name="GELU", **quiet)
-    ours = cells[cells["method"] == MLP].iloc[0]
-    if np.isfinite(ours["low"]):
-        box: dict[str, Any] = {"x": [*ends, *ends[::-1]], "y": [ours["low"]] * 2 + [ours["high"]] * 2, "fill": "toself"}
-        box |= {"fillcolor": faded(colour(MLP), 0.12), "mode": "lines", "line": {"width": 0}}
-        figure.add_scatter(**box, name="learned, interval", row=row, col=2, **quiet)
-    line(figure, ends, [ours["delta"]] * 2, colour(MLP), at, 1, name="learned again", **quiet)
+def _draw_changes(figure: go.Figure, cells: pd.DataFrame, places: dict, row: int) -> None:
+    ends, limits = (-0.7, max(x for x, _ in places.values()) + 0.6), around(cells["delta"], cells["low"], cells["high"])
     for method, part in cells.groupby("method", sort=False):
         part = part.sort_values("degree")
-        ink, symbol = colour(method), METHOD_SYMBOLS[method]
-        look: dict[str, Any] = {"name": NAMES[method], "legendgroup": method, "showlegend": False}
-        look |= {"customdata": part["architecture"], "mode": "markers+lines" if method in APART else "markers"}
-        look |= {"line": {"color": ink, "width": 1, "dash": DASHES[method]}}
-        look |= {"error_y": whiskers(part["high"] - part["delta"], 3)}
+        look: dict[str, Any] = {"name": NAMES[method], "customdata": part["architecture"]}
+        look |= {"mode": "markers+lines" if method in APART else "markers"}
+        look |= {"line": {"color": colour(method), "width": 1, "dash": DASHES.get(method, "solid")}}
         look |= {"hovertemplate": "%{customdata}: %{y:+.1f} ± %{error_y.array:.1f} points"}
         x = [places[method, degree][0] + APART.get(method, 0) for degree in part["degree"]]
-        points(figure, x, part["delta"], ink, at, 7, symbol, **look)
+        differences(figure, x, part[["delta", "low", "high"]].T, method, (row, 2), limits=limits, **look)
+    figure.add_hline(y=0, line={"color": colour(MLP), "width": 1.5}, row=row, col=2)
     ticks = dict(places.values())
     axis = {"range": ends, "tickvals": list(ticks), "ticktext": list(ticks.values()), "tickangle": 0}
     figure.update_xaxes(**axis, row=row, col=2)
-    figure.update_yaxes(nticks=6, row=row, col=2)
+    figure.update_yaxes(range=limits, nticks=6, row=row, col=2)
 
 
 def notes_fig12(scale: str) -> list[str]:
@@ -269,8 +265,8 @@ ENTRIES = (
         "D and F",
         "Learned functions, made symmetric or smooth",
         "Left: the MLP non-linearity learned for a task, symmetrized (averaged with its most similar mirror image), and"
-        " as polynomials. Right: what models gain with each in mean test accuracy over training, against GELU",
-        "of language models, symmetrized ones are almost always worse, polynomials of higher degree better",
+        " as polynomials. Right: mean test accuracy over training of models with each, minus that with the learned one",
+        "of language models, symmetrized ones are almost always worse, higher degrees better",
         tasks=TASKS,
         plan=plan_fig12,
         measure=measure_fig12,

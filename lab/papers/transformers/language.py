@@ -30,7 +30,7 @@ from lab.papers.transformers.settings import (
 )
 from lab.plots import go
 from lab.plots.caption import counted, set_reading, signed
-from lab.plots.panels import beside_printed
+from lab.plots.panels import around, beside_printed, difference_key, spans
 from lab.plots.style import GREY
 from lab.run import Run
 from lab.spec import Learned, replace
@@ -156,6 +156,15 @@ def spread(table: pd.DataFrame, mark: str = "Whiskers") -> str:
     return f"{mark}: {100 * LEVEL:.0f} % interval of the difference over seeds."
 
 
+def clear_of_noise(effects: Iterable[Estimate], table: pd.DataFrame) -> str:
+    """How many of the differences are more than the noise of seeds; the first sentence of a summary."""
+    _, lows, highs = spans(effects)
+    known = np.isfinite(lows)
+    count, seeds = int(((lows > 0) | (highs < 0)).sum()), counted(table["seed"].nunique(), "seed")
+    verb = "is" if count == 1 else "are"
+    return f"{count} of {known.sum()} differences {verb} clear of the noise of {seeds}. " if known.any() else ""
+
+
 def of_paper(table: pd.DataFrame) -> pd.DataFrame:
     """The rows of texts that the paper has, too: the others stand in for some of its own."""
     return table[table["task"].isin(PAPER_TEXTS)]
@@ -266,6 +275,7 @@ def table3(table: pd.DataFrame) -> go.Figure:
     set_reading(
         figure,
         f"Left: lower is better; right: higher. {spread(table)}",
+        difference_key(figure),
         "The paper's numbers are of TinyStories; where its table has lost its borders, none stands here.",
     )
     return figure
@@ -284,8 +294,8 @@ def table5(table: pd.DataFrame) -> go.Figure:
             left.append(_pair(name, change, 100 * (theirs[0] / perplexity - 1)))
             right.append(_pair(name, gains[method], theirs[1] - accuracy))
     figure = _comparison(left, right, 150)
-    words = f"Left: lower is better; right: higher. {spread(table)} The paper's numbers are of TinyStories."
-    set_reading(figure, words)
+    words = f"Left: lower is better; right: higher. {spread(table)}"
+    set_reading(figure, words, difference_key(figure), "The paper's numbers are of TinyStories.")
     return figure
 
 
@@ -305,12 +315,9 @@ def _comparison(perplexities: Sequence[dict], accuracies: Sequence[dict], left: 
 
 
 def _ends(rows: pd.DataFrame) -> tuple[float, float]:
-    """An axis around all marks and whiskers, and zero."""
-    error = rows["error"].fillna(0)
-    marks = pd.concat([rows["mean"] - error, rows["mean"] + error, rows["paper"]])
-    low, high = min(0.0, marks.min()), max(0.0, marks.max())
-    pad = 0.06 * (high - low) or 1.0
-    return low - pad, high + pad
+    """An axis around 0, all marks, ours and the paper's, and most whiskers."""
+    marks, error = pd.concat([rows["mean"], rows["paper"]]), rows["error"].reindex(range(2 * len(rows)))
+    return around(marks, marks - error.to_numpy(), marks + error.to_numpy())
 
 
 ENTRIES = (

@@ -8,9 +8,9 @@ from functools import partial
 from math import isnan
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
-from lab.estimates import Estimate
 from lab.papers.claims import Claim, Verdict, all_of
 from lab.papers.entry import Entry, Planned
 from lab.papers.tables import POINTS, learned_functions
@@ -28,12 +28,11 @@ from lab.papers.transformers.settings import (
     texts_origin,
 )
 from lab.plots import go
-from lab.plots.caption import counted, set_reading, signed
-from lab.plots.functions import by_method
-from lab.plots.panels import grid, points, whiskers
+from lab.plots.caption import effect, set_reading, signed
+from lab.plots.functions import by_method, gelu
+from lab.plots.panels import above, around, difference_key, differences, grid, points, spans
 from lab.plots.style import GREY, METHOD_SYMBOLS, colour, methods_of
 from lab.spec import Learned, Shaped, replace
-from lab.statistics import LEVEL
 from lab.tasks.named import task_title
 
 FEW = {"smoke": 2, "laptop": 2, "paper": 3}  # seeds, where every size has them
@@ -63,25 +62,27 @@ def by_size(table: pd.DataFrame) -> list[tuple[str, pd.DataFrame]]:
 
 
 def summary_accuracy(table: pd.DataFrame) -> str:
-    gains = [accuracy_gains(rows, "method", BASELINE) for _, rows in by_size(table)]
-    words = over_sizes({method: gain.effect for method, gain in one.items()} for one in gains)
-    title = task_title(table["task"].iloc[0])
-    return f"{title}, held-out accuracy minus the baseline's, in percentage points: {words}.{_clear(gains, table)}"
+    return _summary(table, accuracy_gains, "held-out accuracy minus the baseline's, in percentage points")
 
 
 def summary_perplexity(table: pd.DataFrame) -> str:
-    gains = [language.perplexity_gains(rows, "method", BASELINE) for _, rows in by_size(table)]
-    words = over_sizes({method: gain.effect for method, gain in one.items()} for one in gains)
-    title = task_title(table["task"].iloc[0])
-    return f"{title}, training perplexity below the baseline's, in %: {words}.{_clear(gains, table)}"
+    return _summary(table, language.perplexity_gains, "training perplexity below the baseline's, in %")
 
 
-def _clear(gains: Iterable[Mapping[str, Estimate]], table: pd.DataFrame) -> str:
-    """How many of the differences are more than the noise of seeds."""
-    ends = [gain.interval(LEVEL) for one in gains for gain in one.values()]
-    known = [low > 0 or high < 0 for low, high in ends if not isnan(low)]
-    seeds = counted(table["seed"].nunique(), "seed")
-    return f" Clear of the noise of {seeds}: {sum(known)} of {len(known)} differences." if known else ""
+def _summary(table: pd.DataFrame, gains: Callable, what: str) -> str:
+    known = [gains(rows, "method", BASELINE) for _, rows in by_size(table)]
+    words = over_sizes({method: gain.effect for method, gain in one.items()} for one in known)
+    noise = language.clear_of_noise([gain for one in known for gain in one.values()], table)
+    return f"{noise}{task_title(table['task'].iloc[0])}, {what}: {words}."
+
+
+def summary_symmetrized(table: pd.DataFrame) -> str:
+    """The difference at each size, and how many are more than noise."""
+    known = {size: accuracy_gains(rows, "method", MLP) for size, rows in by_size(table)}
+    pairs = {size: one[SYMMETRIZED] for size, one in known.items() if SYMMETRIZED in one}
+    words = ", ".join(f"{size} {effect(one)}" for size, one in pairs.items())
+    said = f"{task_title(table['task'].iloc[0])}, symmetrized minus learned, in points by layers × width: {words}."
+    return f"{language.clear_of_noise(pairs.values(), table)}{said}"
 
 
 def over_sizes(sizes: Iterable[Mapping[str, float]]) -> str:
@@ -137,23 +138,30 @@ FIG13 = (
 
 
 def fig7(table: pd.DataFrame, functions: pd.DataFrame) -> go.Figure:
-    """Left: accuracy minus the baseline's by size and method; right: functions of the largest model.
+    """Left: accuracy minus the baseline's by size and method; right: functions of the largest model, of one that was
+    learned from GELU what it adds to it.
 
     table: method, layers, width, seed, accuracy. functions: method, layers, width, x, value.
     """
     sizes = functions[["layers", "width"]]
     shown = functions[(sizes == sizes.max()).all(axis=1)]
     methods = methods_of(shown)
-    figure = grid(["gain in accuracy", *methods], 1 + len(methods), height=260, top=64, horizontal=66)
-    _draw_gains(figure, table, accuracy_gains, (1, 1), True)
+    titles = ["learned from GELU" if method == FROM_GELU else method for method in methods]
+    figure = grid(["gain in accuracy", *titles], 1 + len(methods), height=260, top=64, horizontal=66)
+    _draw_gains(figure, table, accuracy_gains)
     for column, method in enumerate(methods, 2):
-        by_method(figure, shown[shown["method"] == method].sort_values("x"), (1, column))
+        curve = shown[shown["method"] == method].sort_values("x")
+        if added := method == FROM_GELU:
+            curve = curve.assign(value=curve["value"] - gelu(curve["x"].to_numpy(float)))
+            apart = np.flatnonzero(curve["value"].abs() > 1e-3)
+            curve = curve.iloc[apart[0] : apart[-1] + 1] if len(apart) else curve
+        by_method(figure, curve, (1, column))
         figure.update_xaxes(title_text="input x", row=1, col=column)
+        figure.update_yaxes(title_text="φ(x) − GELU(x)" if added else "φ(x)", row=1, col=column)
     figure.update_xaxes(title_text="layers × width", row=1, col=1)
     figure.update_yaxes(title_text="accuracy minus baseline (% points)", row=1, col=1)
-    figure.update_yaxes(title_text="φ(x)", row=1, col=2)
-    words = "Right: where functions of the largest model are not zero."
-    set_reading(figure, "Left: held-out text.", language.spread(table), words)
+    words = "Right: of the largest model, where they are not zero."
+    set_reading(figure, "Left: held-out text.", language.spread(table), difference_key(figure), words)
     return figure
 
 
@@ -163,65 +171,60 @@ def fig13(table: pd.DataFrame) -> go.Figure:
     table: method, layers, width, seed, perplexity.
     """
     figure = grid([""], 1, height=270, top=44)
-    _draw_gains(figure, table, language.perplexity_gains, (1, 1), True)
-    figure.update_xaxes(title_text="layers × width")
+    _draw_gains(figure, table, language.perplexity_gains)
+    figure.update_xaxes(title_text="layers × width", showgrid=False)
     figure.update_yaxes(title_text="perplexity below the baseline's (%)")
     for size in range(1, len(by_size(table))):
         figure.add_vline(x=size - 0.5, line={"color": "#E4E4E4", "width": 1})
-    unclear = "Where a whisker crosses 0, these seeds do not tell."
-    set_reading(figure, f"Training perplexity; above 0 is better. {language.spread(table)}", unclear)
+    set_reading(figure, f"Training perplexity; above 0 is better. {language.spread(table)}", difference_key(figure))
     return figure
 
 
-def _draw_gains(figure: go.Figure, table: pd.DataFrame, gains: Callable, at: tuple[int, int], legend: bool) -> None:
+def _draw_gains(figure: go.Figure, table: pd.DataFrame, gains: Callable) -> None:
+    """In the first panel: gains of each method over the baseline, by size."""
     effects = {size: gains(rows, "method", BASELINE) for size, rows in by_size(table)}
     methods = [method for method in methods_of(table) if method != BASELINE]
+    limits = around(*spans(gain for one in effects.values() for gain in one.values()))
     for rank, method in enumerate(methods):
         known = {x: one[method] for x, one in enumerate(effects.values()) if method in one}
-        shift = 0.16 * (rank - (len(methods) - 1) / 2)
-        y = [gain.effect for gain in known.values()]
-        look: dict[str, Any] = {"name": method, "legendgroup": method, "showlegend": legend}
-        look |= {"error_y": _whiskers(known.values())}
-        look |= {"symbol": METHOD_SYMBOLS[method], "hovertemplate": "%{y:+.3f} ± %{error_y.array:.3f}"}
-        points(figure, [x + shift for x in known], y, colour(method), at, 8, **look)
-    figure.add_hline(y=0, line={"color": GREY, "width": 1.2}, row=at[0], col=at[1])
+        places = [x + 0.16 * (rank - (len(methods) - 1) / 2) for x in known]
+        look: dict[str, Any] = {"hovertemplate": "%{y:+.3f} ± %{error_y.array:.3f}"}
+        differences(figure, places, spans(known.values()), method, (1, 1), limits=limits, **look)
+        look = {"name": method, "legendgroup": method}
+        points(figure, [None], [None], colour(method), (1, 1), 9, METHOD_SYMBOLS[method], **look)
+    figure.add_hline(y=0, line={"color": GREY, "width": 1.2}, row=1, col=1)
     axis = {"tickvals": list(range(len(effects))), "ticktext": list(effects), "range": (-0.5, len(effects) - 0.5)}
-    figure.update_xaxes(**axis, row=at[0], col=at[1])
-
-
-def _whiskers(gains: Iterable[Estimate]) -> dict:
-    up, down = [], []
-    for gain in gains:
-        low, high = gain.interval(LEVEL)
-        up.append(high - gain.effect)
-        down.append(gain.effect - low)
-    return whiskers(up, 3) | {"symmetric": False, "arrayminus": down}
+    figure.update_xaxes(**axis, row=1, col=1)
+    figure.update_yaxes(range=limits, row=1, col=1)
 
 
 def fig12(table: pd.DataFrame, functions: pd.DataFrame) -> go.Figure:
-    """One row a size: the function and its symmetrized version; what models gain with either.
+    """One row a size: the function and its symmetrized version; what models lose with the second, and with GELU.
 
     table: method, layers, width, seed, accuracy, diverged. functions: method, layers, width, x, value.
     """
     sizes = by_size(table)
+    losses = [accuracy_gains(rows, "method", MLP) for _, rows in sizes]
+    limits = around(*spans(loss for one in losses for loss in one.values()))
     heads = [title for size, _ in sizes for title in (f"layers × width {size}", "")]
-    figure = grid(heads, 2, 140, gap=54, top=62, horizontal=100)
-    for row, (_, rows) in enumerate(sizes, 1):
+    figure = grid(heads, 2, 120, gap=50, top=62, horizontal=100)
+    for row, ((_, rows), known) in enumerate(zip(sizes, losses, strict=True), 1):
         same = functions[["layers", "width"]] == rows[["layers", "width"]].iloc[0]
         by_method(figure, functions[same.all(axis=1)], (row, 1), legend=row == 1)
-        for y, (method, gain) in enumerate(accuracy_gains(rows, "method", BASELINE).items()):
-            look: dict[str, Any] = {"name": method, "legendgroup": method, "showlegend": False}
-            look |= {"error_x": _whiskers([gain])}
-            look |= {"symbol": METHOD_SYMBOLS[method], "hovertemplate": "%{x:+.2f} ± %{error_x.array:.2f} points"}
-            points(figure, [gain.effect], [y], colour(method), (row, 2), 9, **look)
-        figure.add_vline(x=0, line={"color": GREY, "width": 1.2}, row=row, col=2)
+        for y, method in enumerate((BASELINE, SYMMETRIZED)):
+            if method in known:
+                look: dict[str, Any] = {"hovertemplate": "%{x:+.2f} ± %{error_x.array:.2f} points"}
+                differences(figure, [y], spans([known[method]]), method, (row, 2), upright=False, limits=limits, **look)
+        figure.add_vline(x=0, line={"color": colour(MLP), "width": 1.5}, row=row, col=2)
         figure.update_yaxes(title_text="φ(x)", row=row, col=1)
-        names = {"tickvals": [0, 1], "ticktext": [MLP, SYMMETRIZED], "ticks": ""}
+        names = {"tickvals": [0, 1], "ticktext": ["GELU", SYMMETRIZED], "ticks": ""}
         figure.update_yaxes(range=(-0.7, 1.7), **names, row=row, col=2)
+        figure.update_xaxes(range=limits, row=row, col=2)
+    above(figure, "accuracy minus the learned function's", 1, 2)
     figure.update_xaxes(title_text="input x", row=len(sizes), col=1)
-    figure.update_xaxes(title_text="accuracy minus baseline (% points)", row=len(sizes), col=2)
-    unclear = "Where a whisker crosses 0, these seeds do not tell."
-    set_reading(figure, f"Left: where the learned function is not zero. {language.spread(table)}", unclear)
+    figure.update_xaxes(title_text="difference (% points)", row=len(sizes), col=2)
+    words = "Left: where the learned function is not zero. Blue line: the learned function."
+    set_reading(figure, words, language.spread(table), difference_key(figure))
     return figure
 
 
@@ -251,7 +254,6 @@ _STORIES: dict[str, Any] = {
     "tasks": settings.STORY_NAMES,
     "measure": final,
     "functions": partial(learned_functions, support=True),
-    "summary": summary_accuracy,
     "origin": stories_origin(),
     "seeds": FEW,
 }
@@ -261,10 +263,11 @@ ENTRIES = (
         "4.1",
         "Children's stories: models of several sizes, and their functions",
         "Left: accuracy on held-out text, in the second half of the context, minus the baseline's, by layers × width,"
-        " with MLP functions learned from zero and from GELU. Right: these functions",
+        " with MLP functions learned from zero and from GELU. Right: these functions, the second minus GELU",
         "the accuracy is slightly and consistently better at each size; functions from zero look like wavelets",
         plan=partial(plan, STORIES, (BASELINE, MLP, FROM_GELU)),
         plot=fig7,
+        summary=summary_accuracy,
         claims=FIG7,
         minutes={"smoke": 0.5, "laptop": 10, "paper": 800},
         **_STORIES,
@@ -274,10 +277,11 @@ ENTRIES = (
         "D",
         "Learned functions of language models, made symmetric",
         "Left: functions that were learned for language models of several sizes, and the average of each with its most"
-        " similar mirror image. Right: held-out accuracy minus the baseline's of models that are trained with each",
+        " similar mirror image. Right: held-out accuracy of models with that average, minus that with the function",
         "symmetrized functions are worse in almost every case: fine details matter",
         plan=partial(plan, STORIES, (BASELINE, MLP, SYMMETRIZED)),
         plot=fig12,
+        summary=summary_symmetrized,
         claims=FIG12,
         minutes={"smoke": 0.5, "laptop": 12, "paper": 800},
         place=("fig", "", 12, "language"),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -12,16 +12,17 @@ import pandas as pd
 from lab import estimates, tasks
 from lab.estimates import proportion
 from lab.papers.claims import Claim, Verdict, absent, all_of, any_of
-from lab.papers.compatibility import FAINT, NO_MODEL_LEARNS, best, clear, delta, square, unlearned
+from lab.papers.compatibility import best, clear, delta, square, unlearned
 from lab.papers.entry import Entry, Planned
 from lab.papers.tables import POINTS, Labelled, curves, gains, per_seed
 from lab.papers.transformers import matrix
+from lab.papers.transformers.heatmaps import KEY, Matrix, heatmaps
 from lab.papers.transformers.matrix import PAPER, comparable, compare, over_tasks
-from lab.papers.transformers.settings import ATTENTION_GUESS, BASELINE, origin, setting
-from lab.plots import go, make_subplots
-from lab.plots.caption import counted, set_reading, signed
-from lab.plots.panels import above, colour_bar
-from lab.plots.style import CELL_INK, DELTA_RANGE, DIVERGING, SIZE, TEMPLATE, cell_ink
+from lab.papers.transformers.settings import ATTENTION, ATTENTION_GUESS, BASELINE, BOTH, MLP, origin, setting
+from lab.plots import go
+from lab.plots.caption import counted, effect, set_reading, signed
+from lab.plots.panels import above, differences, line, spans
+from lab.plots.style import GREY, SIZE, faded
 from lab.statistics import INTERVAL
 from lab.tasks.named import task_title
 
@@ -60,6 +61,19 @@ def measure(runs: Labelled) -> pd.DataFrame:
 def summary(table: pd.DataFrame) -> str:
     rows = table[table["part"] == "MLP"]
     return compare(delta(rows), unlearned=unlearned(rows)).sentence()
+
+
+def summary_fig11(table: pd.DataFrame) -> str:
+    """How many cells tell anything; what each part gains with a task's own function, over tasks."""
+    parts = {part: table[table["part"] == part] for part in table["part"].unique()}
+    cells = pd.concat([delta(rows) for rows in parts.values()])
+    cells = cells[~cells["task"].isin(unlearned(table))]
+    count = int(clear(cells).sum())
+    means = [f"{part} {effect(over_tasks(own_and_others(table, part)['own']))}" for part in parts]
+    return (
+        f"{count} of {counted(len(cells), 'cell')} of tasks learned here {'is' if count == 1 else 'are'} clear of seed"
+        f" noise. Mean gain with a task's own function, in points [95 % interval over tasks]: {', '.join(means)}."
+    )
 
 
 def printed(table: pd.DataFrame) -> pd.DataFrame:
@@ -187,21 +201,8 @@ FIG11 = (
 )
 
 CORRELATION = "Correlation with the paper: in brackets a 95 % bootstrap interval over rows and columns."
-TITLE, LABELS = 30, 56  # px: title above a matrix, task names below it
-BELOW = 84  # px: axis name and colour bar below the last
-LINE, TWO_LINES = 25, 36  # px: height of a row with one or two lines of text
-MARK = " †"  # at the name of a task that no model has learned
-
-
-class Matrix(NamedTuple):
-    """One heat map: its title and its cells (columns of `delta`; `low`, `high` NaN where there is no interval).
-
-    unlearned: tasks that no model has learned, whose columns are grey and have no best.
-    """
-
-    title: str
-    cells: pd.DataFrame
-    unlearned: frozenset[str] = frozenset()
+METHODS = {"MLP": MLP, "attention": ATTENTION, "both": BOTH}  # whose colours the parts have
+FIRST = 190  # px of the means above the matrices
 
 
 def fig5(table: pd.DataFrame) -> go.Figure:
@@ -220,137 +221,64 @@ def fig5(table: pd.DataFrame) -> go.Figure:
 
 
 def fig11(table: pd.DataFrame) -> go.Figure:
-    """One matrix for each part that was optimized. table: part, architecture, task, seed, accuracy."""
-    parts = {part: delta(table[table["part"] == part]) for part in table["part"].unique()}
-    dead = unlearned(table)
-    titles = [f"Optimized: {part}. {_means(cells[~cells['task'].isin(dead)])}" for part, cells in parts.items()]
-    figure = heatmaps([Matrix(title, cells, dead) for title, cells in zip(titles, parts.values(), strict=True)])
+    """Means over tasks, then one matrix for each part that was optimized. table: part, architecture, task, seed,
+    accuracy."""
+    parts, dead = {part: delta(table[table["part"] == part]) for part in table["part"].unique()}, unlearned(table)
+    cells = [Matrix(f"Optimized: {part}", one, dead) for part, one in parts.items()]
+    figure = heatmaps(cells, first=FIRST)
+    _draw_means(figure, table)
     everything = pd.concat(parts.values(), ignore_index=True)
-    means = "Means in the titles: over cells of tasks that are learned, architecture and task the same or not."
-    set_reading(figure, *_key(everything, dead), means, CORRELATION)
+    means = "Above: mean over the tasks learned, 95 % interval over tasks (filled: without 0); grey: one task each."
+    set_reading(figure, means, *_key(everything, dead))
     return figure
 
 
-def heatmaps(matrices: Sequence[Matrix]) -> go.Figure:
-    """Matrices of differences below each other, on one colour scale."""
-    rows = [one.cells["architecture"].nunique() for one in matrices]
-    heights = [
-        n * (LINE if one.cells["low"].isna().all() else TWO_LINES) for n, one in zip(rows, matrices, strict=True)
-    ]
-    inner = sum(heights) + (len(heights) - 1) * (TITLE + LABELS)
-    spacing = (TITLE + LABELS) / inner if len(heights) > 1 else 0
-    figure = make_subplots(len(heights), 1, row_heights=heights, vertical_spacing=spacing)
-    margin = {"l": 104, "r": 24, "t": TITLE, "b": LABELS + BELOW}
-    for number, one in enumerate(matrices, 1):
-        _draw(figure, one, number)
-        above(figure, f"<b>{one.title}</b>", number, 1, size=SIZE + 1)
-    figure.update_yaxes(title_text="architecture optimized for")
-    figure.update_xaxes(title_text="trained and tested on", row=len(matrices))
-    ends, half = f"{DELTA_RANGE:.0f}", f"{DELTA_RANGE / 2:.0f}"
-    title = "Δ test accuracy, optimized − baseline (percentage points)"
-    bar = colour_bar(title, -(LABELS + 24) / inner, DELTA_RANGE * np.linspace(-1, 1, 5))
-    bar |= {"ticktext": [f"≤ −{ends}", f"−{half}", "0", f"+{half}", f"≥ +{ends}"]}
-    colours = {"colorscale": DIVERGING, "cmin": -DELTA_RANGE, "cmax": DELTA_RANGE, "colorbar": bar}
-    height = inner + margin["t"] + margin["b"]
-    figure.update_layout(template=TEMPLATE, height=height, margin=margin, coloraxis=colours)
-    return figure
+def own_and_others(table: pd.DataFrame, part: str) -> pd.DataFrame:
+    """By task that is learned: the gain with the function of this part that was learned for it, and the mean gain with
+    those that were learned for other tasks; columns own, others."""
+    dead = unlearned(table)
+    cells = delta(table[table["part"] == part])
+    cells = cells[~cells["task"].isin(dead)]
+    same = np.where(cells["architecture"] == cells["task"], "own", "others")
+    return cells.groupby(["task", same], sort=False)["delta"].mean().unstack().reindex(columns=["own", "others"])
 
 
-def _draw(figure: go.Figure, matrix: Matrix, row: int) -> None:
-    at = {"row": row, "col": 1}
-    cells = matrix.cells.assign(half=(matrix.cells["high"] - matrix.cells["low"]) / 2, clear=clear(matrix.cells))
-    values, halves = square(cells), square(cells, "half")
-    dead = [task for task in values if task in matrix.unlearned]
-    x, y = [task_title(t) for t in values.columns], [task_title(a) for a in values.index]
-    z = values.assign(**dict.fromkeys(dead, np.nan)).to_numpy()
-    look: dict[str, Any] = {"name": matrix.title, "coloraxis": "coloraxis", "xgap": 1, "ygap": 1, "hoverongaps": False}
-    look |= {"customdata": [[[a, t, _interval(halves.loc[a, t])] for t in values.columns] for a in values.index]}
-    hover = "optimized for %{y}, trained on %{x}: %{z:+.2f}%{customdata[2]} points<extra></extra>"
-    figure.add_heatmap(x=x, y=y, z=z, hovertemplate=hover, **look, **at)
-    _write(figure, cells, row, dead)
-    for task in dead:
-        column = values.columns.get_loc(task)
-        box = {"x0": column - 0.5, "x1": column + 0.5, "y0": -0.5, "y1": len(values) - 0.5}
-        figure.add_shape(type="rect", **box, layer="below", fillcolor=NO_MODEL_LEARNS, line={"width": 0}, **at)
-    for architecture, task in sorted(best(values.drop(columns=dead))):  # a set: in an order that stays
-        column, line = values.columns.get_loc(task), values.index.get_loc(architecture)
-        box = {"x0": column - 0.48, "x1": column + 0.48, "y0": line - 0.46, "y1": line + 0.46}
-        figure.add_shape(type="rect", **box, line={"color": CELL_INK, "width": 2}, **at)
-    plain = {"showgrid": False, "showline": False, "ticks": "", "categoryorder": "array"} | at
-    figure.update_xaxes(tickangle=-30, categoryarray=x, **plain)
-    if dead:
-        marked = [f"{name}{MARK}" if task in dead else name for name, task in zip(x, values.columns, strict=True)]
-        figure.update_xaxes(tickvals=x, ticktext=marked, **at)
-    figure.update_yaxes(autorange="reversed", categoryarray=y, **plain)
-
-
-def _write(figure: go.Figure, cells: pd.DataFrame, row: int, dead: Sequence[str]) -> None:
-    """The numbers in the cells. Not the heat map's own text, which lays the lines of a cell on top of each other."""
-    spread = cells[cells["half"].notna()]
-    numbers = [_number(*one) for one in cells[["delta", "half", "clear"]].itertuples(index=False)]
-    lines = [(numbers, cells, SIZE, "top" if len(spread) else "middle")]
-    if len(spread):
-        lines.append(([_spread(half) for half in spread["half"]], spread, SIZE - 2, "bottom"))
-    for text, rows, size, side in lines:
-        inks = [
-            FAINT if task in dead else cell_ink(value, -DELTA_RANGE, DELTA_RANGE)
-            for task, value in zip(rows["task"], rows["delta"], strict=True)
-        ]
-        x, y = ([task_title(name) for name in rows[name_of]] for name_of in ("task", "architecture"))
-        look: dict[str, Any] = {"mode": "text", "textposition": f"{side} center", "hoverinfo": "skip"}
-        look |= {"textfont": {"size": size, "color": inks}, "showlegend": False, "row": row, "col": 1}
-        figure.add_scatter(x=x, y=y, text=text, **look)
-
-
-def _number(value: float, half: float, clear: bool) -> str:
-    """A difference, bold where it is clear of noise; whole numbers where the source prints whole numbers.
-
-    >>> _number(-12.34, 0.5, True)
-    '<b>−12</b>'
-    """
-    if np.isnan(value):
-        return "–"
-    published = np.isnan(half) and value == round(value)
-    text = f"{value + 0.0:+.0f}" if published else f"{value:+{_places(value)}}"
-    text = text.replace("-0.0", "+0.0").replace("-", "−")
-    return f"<b>{text}</b>" if clear and not np.isnan(half) else text
-
-
-def _spread(half: float) -> str:
-    """Half an interval; none that is wider than the scale of differences.
-
-    >>> _spread(3.21), _spread(404.0)
-    ('± 3.2', '± > 40')
-    """
-    return f"± > {DELTA_RANGE:.0f}" if half > DELTA_RANGE else f"± {half:{_places(half)}}"
-
-
-def _places(value: float) -> str:
-    return ".0f" if abs(value) >= 9.95 else ".1f"
-
-
-def _interval(half: float) -> str:
-    return "" if np.isnan(half) else f" ± {half:.2f}"
+def _draw_means(figure: go.Figure, table: pd.DataFrame) -> None:
+    """In the first panel, over the parts: what a task's own function gains, and what the functions of others gain."""
+    gains = {part: own_and_others(table, part) for part in table["part"].unique()}
+    names, apart = list(gains), len(gains) + 1
+    for shift, kind in ((0, "own"), (apart, "others")):
+        places = [shift + at for at in range(len(names))]
+        for task in gains[names[0]].index:
+            values = [gains[part].loc[task, kind] for part in names]
+            look: dict[str, Any] = {"name": task_title(task), "showlegend": False}
+            line(figure, places, values, faded(GREY, 0.5), (1, 1), 1, hovertemplate="%{y:+.1f} points", **look)
+        for at, part in zip(places, names, strict=True):
+            mean = over_tasks(gains[part][kind])
+            differences(figure, [at], spans([mean]), METHODS[part], (1, 1))
+            if np.isfinite(mean.effect):
+                words = {"text": signed(mean.effect), "xanchor": "left", "xshift": 7, "yshift": 8}
+                figure.add_annotation(x=at, y=mean.effect, showarrow=False, **words, row=1, col=1)
+    ticks = [*range(len(names)), *(apart + at for at in range(len(names)))]
+    figure.update_xaxes(range=(-0.6, apart + len(names) - 0.3), tickvals=ticks, ticktext=names * 2, row=1, col=1)
+    figure.update_yaxes(title_text="Δ accuracy (points)", row=1, col=1)
+    figure.add_hline(y=0, line={"color": GREY, "width": 1.2}, row=1, col=1)
+    for shift, title in ((0, "with the task's own function"), (apart, "with functions of other tasks (their mean)")):
+        head = {"text": f"<b>{title}</b>", "font": {"size": SIZE + 1}, "yanchor": "bottom", "yshift": 3}
+        figure.add_annotation(x=shift - 0.5, xref="x", xanchor="left", y=1, yref="y domain", showarrow=False, **head)
 
 
 def _key(cells: pd.DataFrame, dead: frozenset[str]) -> list[str]:
     divergences, runs = int(cells["lost"].sum()), int((cells["seeds"] + cells["lost"]).sum())
     return [
-        "Framed: best of the column.",
+        *(
+            [KEY, f"±: {INTERVAL}, of differences between runs of the same seed."]
+            if cells["low"].notna().any()
+            else ["Framed: best of the column.", "One seed only: no interval."]
+        ),
         "Grey †: no model here does better than a trivial answer, so that differences are noise." if dead else "",
-        f"±: {INTERVAL}, of differences between runs of the same seed; bold: it leaves 0 out."
-        if cells["low"].notna().any()
-        else "One seed only: no interval.",
         f"Diverged: {divergences} of {runs} pairs of runs, left out of the means." if divergences else "",
     ]
-
-
-def _means(cells: pd.DataFrame) -> str:
-    if cells.empty:
-        return "No task is learned"
-    same = cells["architecture"] == cells["task"]
-    on, off = cells.loc[same, "delta"].mean(), cells.loc[~same, "delta"].mean()
-    return f"Mean Δ {signed(on)} on the diagonal, {signed(off)} off it"
 
 
 def _entry(name: str, section: str, title: str, shows: str, says: str, parts: Sequence[str], seeds, **rest) -> Entry:
@@ -364,7 +292,6 @@ def _entry(name: str, section: str, title: str, shows: str, says: str, parts: Se
         plan=lambda scale, count: plan(scale, count, parts),
         measure=measure,
         histories=True,
-        summary=summary,
         seeds=seeds,
         curves=True,
         printed=printed,
@@ -388,6 +315,7 @@ ENTRIES = (
         parts=("MLP",),
         seeds=FIG5_SEEDS,
         plot=fig5,
+        summary=summary,
         notes=partial(_fewer, FIG5_SEEDS),
         claims=FIG5,
         minutes={"smoke": 0.5, "laptop": 14, "paper": 15},
@@ -401,6 +329,7 @@ ENTRIES = (
         parts=tuple(PARTS),
         seeds=FIG11_SEEDS,
         plot=fig11,
+        summary=summary_fig11,
         notes=lambda scale: [ATTENTION_GUESS, *_fewer(FIG11_SEEDS, scale)],
         claims=FIG11,
         minutes={"smoke": 1, "laptop": 32, "paper": 40},

@@ -12,16 +12,18 @@ import pandas as pd
 
 from lab import estimates
 from lab.papers.claims import Claim, Verdict, absent, all_of, any_of
+from lab.papers.compatibility import clear
 from lab.papers.entry import Entry, Planned
 from lab.papers.tables import POINTS, Labelled, alive, compare_one, per_run, per_seed
 from lab.papers.transformers import language, settings
+from lab.papers.transformers.heatmaps import KEY, Matrix, Scale, heatmaps
 from lab.papers.transformers.language import LINEAR, claim_on_texts, perplexity_changes, some_text, verdicts_of
 from lab.papers.transformers.matrix import comparable
 from lab.papers.transformers.settings import BASELINE, FROM_GELU, MLP, TEXT_NAMES, TEXT_SEEDS, TEXTS, texts_origin
 from lab.plots import go
-from lab.plots.caption import set_reading, signed
-from lab.plots.panels import STEP, above, grid, line, place, points
-from lab.plots.style import DIVERGING, GREY, METHOD_SYMBOLS, SIZE, TEMPLATE, cell_ink, colour, faded, methods_of
+from lab.plots.caption import effect, set_reading, signed
+from lab.plots.panels import STEP, above, around, difference_key, differences, grid, line, spans, write_digits
+from lab.plots.style import GREY, INK, SIZE, colour, faded, methods_of
 from lab.spec import replace
 from lab.statistics import LEVEL
 from lab.tasks.named import task_title
@@ -75,27 +77,33 @@ def early_and_last(losses: pd.DataFrame) -> tuple[pd.Series, pd.Series]:
 
 
 def summary_fig8(table: pd.DataFrame) -> str:
-    words = []
+    words, effects = [], []
     for task, rows in table.groupby("task", sort=False):
         known, ours = perplexity_changes(rows, "method", BASELINE), ""
+        effects += [change for method, change in known.items() if method != LINEAR]
         lower = [method for method, change in known.items() if change.effect < 0]
         lowest = min(lower, key=lambda method: known[method].effect, default=BASELINE)
         if MLP in known:
             low, high = known[MLP].interval(LEVEL)
             ours = f" {signed(known[MLP].effect)} %" + (f" [{signed(low)}, {signed(high)}]" if isfinite(low) else "")
-        words.append(f"{task_title(task)}{ours} (lowest: {lowest})")
-    return f"Perplexity with the learned MLP against GELU's: {'; '.join(words)}."
+        best = f" (lowest: {lowest})" if lowest != MLP else ""
+        words.append(f"{task_title(task)}{ours}{best}")
+    noise = language.clear_of_noise(effects, table)
+    return f"{noise}Learned MLP against GELU, perplexity: {'; '.join(words)}."
 
 
 def summary_fig9(table: pd.DataFrame) -> str:
-    words = []
+    words, cells = [], perplexity_cells(table)
     for task, rows in table.groupby("task", sort=False):
         known = perplexity_changes(rows, "architecture", BASELINE)
         others = [one.effect for name, one in known.items() if name != task]
         if task in known and others:
             ends = f"{signed(min(others))} to {signed(max(others))}" if len(others) > 1 else signed(others[0])
-            words.append(f"{task_title(task)} {signed(known[task].effect)} % (others' {ends})")
-    return f"Training perplexity with a task's own function, against the baseline: {'; '.join(words)}."
+            words.append(f"{task_title(task)} {signed(known[task].effect)} ({ends})")
+    noise = f"{int(clear(cells).sum())} of {len(cells)} cells are clear of seed noise. "
+    return (
+        noise if cells["low"].notna().any() else ""
+    ) + f"With a text's own function (others'), %: {'; '.join(words)}."
 
 
 def summary_fig15(table: pd.DataFrame) -> str:
@@ -259,36 +267,35 @@ FIG15 = (
 
 
 def fig8(table: pd.DataFrame) -> go.Figure:
-    """One panel a text, one row a method: its training perplexity against the baseline's, in percent. A linear MLP is
-    far off, and stands as a number."""
-    tasks, columns = list(table["task"].unique()), 2
+    """One panel a text, one row a method: its training perplexity against the baseline's, in percent, on one axis. A
+    linear MLP is far off, and stands as a number."""
+    tasks = list(table["task"].unique())
     shown = [method for method in methods_of(table) if method not in (BASELINE, LINEAR)]
-    titles = [task_title(task) for task in tasks]
-    figure = grid(titles, columns, 26 * len(shown), gap=84, top=72, left=144, horizontal=24)
-    for number, task in enumerate(tasks):
-        rows, (row, column) = table[table["task"] == task], place(number, columns)
-        known = perplexity_changes(rows, "method", BASELINE)
+    known = {task: perplexity_changes(table[table["task"] == task], "method", BASELINE) for task in tasks}
+    drawn = [change for changes in known.values() for method, change in changes.items() if method != LINEAR]
+    limits = around(*spans(drawn))
+    figure = grid([task_title(task) for task in tasks], 1, 22 * len(shown), gap=46, top=32, left=156)
+    figure.update_layout(margin={"r": 128})
+    for row, (task, changes) in enumerate(known.items(), 1):
         for y, method in enumerate(shown):
-            if method in known:
-                change = known[method]
-                low, high = change.interval(LEVEL)
-                spread = {"symmetric": False, "array": [high - change.effect], "arrayminus": [change.effect - low]}
-                look: dict[str, Any] = {"name": method, "showlegend": False, "text": [signed(change.effect)]}
-                side = "left" if change.effect < 0 else "right"  # away from the line of the baseline
-                look |= {"mode": "markers+text", "textposition": f"top {side}", "textfont": {"size": SIZE - 1}}
-                look |= {"error_x": {"width": 3, "thickness": 1.2} | spread, "symbol": METHOD_SYMBOLS[method]}
-                look["hovertemplate"] = f"{method}: %{{x:+.2f}} %"
-                points(figure, [change.effect], [y], colour(method), (row, column), 9, **look)
-        mean = alive(rows).loc[rows["method"] == BASELINE, "perplexity"].mean()
-        head = f"baseline {mean:.3g}" + (f", {LINEAR} {signed(known[LINEAR].effect)} %" if LINEAR in known else "")
-        above(figure, head, row, column, size=SIZE - 1)
-        figure.layout.annotations[number].update(yshift=19)
-        ticks = {"tickvals": list(range(len(shown))), "ticktext": shown, "showticklabels": column == 1, "ticks": ""}
-        figure.update_yaxes(range=(len(shown) - 0.5, -0.7), **ticks, row=row, col=column)
-        figure.add_vline(x=0, line={"color": GREY, "width": 1.2}, row=row, col=column)
-        figure.update_xaxes(title_text="training perplexity against the baseline (%)", row=row, col=column)
-    unclear = "Where a whisker crosses the line, these seeds do not tell."
-    set_reading(figure, "Below 0 is better.", language.spread(table), unclear)
+            if method in changes:
+                look: dict[str, Any] = {"name": method, "hovertemplate": f"{method}: %{{x:+.2f}} %"}
+                differences(
+                    figure, [y], spans([changes[method]]), method, (row, 1), upright=False, limits=limits, **look
+                )
+                write_digits(figure, (row, 1), y, effect(changes[method]), INK)
+        mean = alive(table)[lambda rows, task=task: (rows["task"] == task) & (rows["method"] == BASELINE)]["perplexity"]
+        head = f"baseline {mean.mean():.3g}"
+        head += f", {LINEAR} {signed(changes[LINEAR].effect)} %" if LINEAR in changes else ""
+        above(figure, head, row, 1, side="right", size=SIZE - 1)
+        ticks = {"tickvals": list(range(len(shown))), "ticktext": shown, "ticks": ""}
+        figure.update_yaxes(range=(len(shown) - 0.5, -0.5), **ticks, row=row, col=1)
+        figure.update_xaxes(range=limits, showticklabels=row == len(tasks), row=row, col=1)
+        figure.add_vline(x=0, line={"color": GREY, "width": 1.2}, row=row, col=1)
+    figure.update_xaxes(
+        title_text="training perplexity against the baseline (%); lower is better", row=len(tasks), col=1
+    )
+    set_reading(figure, language.spread(table), difference_key(figure))
     return figure
 
 
@@ -337,41 +344,32 @@ def _draw_gain(figure: go.Figure, losses: dict[str, pd.DataFrame], row: int) -> 
     figure.add_hline(y=0, line={"color": GREY, "width": 1.2}, row=row, col=2)
 
 
-END, TOP = 10.0, 76  # percent at which the colours of Figure 9 end; px above its cells, of labels in two lines
+PERPLEXITIES = Scale(
+    "Δ training perplexity, with the function − baseline (%); lower is better", 10.0, "%", falling=True
+)
 
 
 def fig9(table: pd.DataFrame) -> go.Figure:
     """Rows: whose function; columns: what the model is trained on. table: task, architecture, seed, perplexity."""
-    tasks = list(table["task"].unique())
-    kinds = [name for name in table["architecture"].unique() if name != BASELINE]
-    values = np.full((len(kinds), len(tasks)), np.nan)
-    texts = np.full(values.shape, "–", object)
-    for column, task in enumerate(tasks):
-        for kind, change in perplexity_changes(table[table["task"] == task], "architecture", BASELINE).items():
-            (low, high), at = change.interval(LEVEL), (kinds.index(kind), column)
-            half = "" if np.isnan(low) else f"<br>± {(high - low) / 2:.1f}"
-            values[at], texts[at] = change.effect, f"{signed(change.effect)}{half}"
-    x, y = [task_title(task).replace(", ", "<br>") for task in tasks], [task_title(kind) for kind in kinds]
-    look = {"zmin": -END, "zmax": END, "colorscale": DIVERGING, "showscale": False, "xgap": 2, "ygap": 2}
-    look |= {"hovertemplate": "function of %{y}, trained on %{x}: %{customdata:+.2f} %<extra></extra>"}
-    figure = go.Figure(go.Heatmap(x=x, y=y, z=-values, customdata=values, **look))  # lower is better, and blue
-    for row, column in np.ndindex(values.shape):
-        value = float(values[row, column])
-        font = {"size": SIZE - 1, "color": cell_ink(-value, -END, END)}
-        figure.add_annotation(x=column, y=row, text=texts[row, column], showarrow=False, font=font)
-    figure.update_layout(
-        template=TEMPLATE,
-        height=TOP + 46 * len(kinds) + 20,
-        margin={"l": 176, "r": 16, "t": TOP, "b": 20},
-        xaxis={"side": "top", "title": {"text": "trained on"}, "showgrid": False},
-        yaxis={"autorange": "reversed", "title": {"text": "function learned for"}, "showgrid": False},
-    )
-    set_reading(
-        figure,
-        "Difference of training perplexity from the baseline in %; below 0 (blue) is better.",
-        f"{language.spread(table, '±')} Colours end at ±{END:.0f} %.",
-    )
+    cells = perplexity_cells(table)
+    figure = heatmaps([Matrix("", cells)], PERPLEXITIES, ("function learned for", "trained on"), left=176)
+    known = cells["low"].notna().any()
+    set_reading(figure, KEY if known else "Framed: best of the column.", language.spread(table, "±"))
     return figure
+
+
+def perplexity_cells(table: pd.DataFrame) -> pd.DataFrame:
+    """Training perplexity against the baseline's in percent with its interval, a row a function and text: as `delta`
+    has differences of accuracies."""
+    rows = []
+    for task in table["task"].unique():
+        changes = perplexity_changes(table[table["task"] == task], "architecture", BASELINE)
+        for kind in table["architecture"].unique():
+            if kind != BASELINE:
+                change = changes.get(kind, estimates.missing())
+                low, high = change.interval(LEVEL)
+                rows.append({"architecture": kind, "task": task, "delta": change.effect, "low": low, "high": high})
+    return pd.DataFrame(rows)
 
 
 _TEXTS: dict[str, Any] = {"tasks": TEXT_NAMES, "origin": texts_origin(TEXT_NAMES)}

@@ -277,57 +277,43 @@ COVERS = "Intervals of gains: over seeds, and over searches where several are na
 FLOOR = "Dashed: the best trivial answer (one token for all; in Haystack some value of the list)."
 
 
-def fig2(table: pd.DataFrame) -> go.Figure:
-    """Accuracy over training, one panel a task, baseline and optimized in each.
+def draw(table: pd.DataFrame) -> go.Figure:
+    """Accuracy over training, one panel a task, its methods in each; tasks that none has learned are pale, at the end.
 
-    table: task, method, search, seed, step, accuracy, diverged.
+    table: task, method, seed, step, accuracy, diverged, and search where a task has several; a task may lack methods.
     """
-    tasks, columns = list(table["task"].unique()), 2
+    known, columns = learned_tasks(table), 2
+    tasks = by_learned(table["task"].unique(), known)
     gap = 76 if diverged(table)[0] else 62
-    figure = grid([task_title(task) for task in tasks], columns, height=170, gap=gap, top=64)
+    figure = grid([task_title(task) for task in tasks], columns, height=150, gap=gap, top=64)
     for number, task in enumerate(tasks):
         at, rows = place(number, columns), table[table["task"] == task]
-        for method in methods_of(rows):
-            _draw_runs(figure, rows[rows["method"] == method], method, at, legend=not named(figure, method))
+        opacity = 1.0 if task in known else PALE
+        for method in methods_of(table):
+            if method in set(rows["method"]):
+                part = rows[rows["method"] == method]
+                _draw_runs(figure, part, method, at, legend=not named(figure, method), opacity=opacity)
+            else:
+                above(figure, f"{method}: not trained", *at, side="right", size=SIZE - 2)
         _mark_diverged(figure, rows, at)
         draw_floor(figure, rows, "step", at)
-        figure.update_yaxes(range=FULL, row=at[0], col=at[1])
+        figure.update_yaxes(range=heights(rows), row=at[0], col=at[1])
     name_axes(figure, len(tasks), columns, STEP, ACCURACY)
     set_reading(figure, CURVES, FLOOR, COVERS, diverged_sentence(table, "task", "method"))
     return figure
 
 
-def fig10(table: pd.DataFrame) -> go.Figure:
-    """Accuracy over training, one row a task, one column a method; the baseline's mean is repeated, dotted, in each.
+PALE = 0.4  # opacity of what no method has learned
 
-    table: task, method, seed, step, accuracy, diverged; a task may lack methods.
-    """
-    tasks, methods = list(table["task"].unique()), methods_of(table)
-    repeated = len(methods) > 1 and methods[0] == BASELINE
-    heads = [f'<span style="color:{colour(method)}">{method}</span>' for method in methods]
-    heads += [""] * len(methods) * (len(tasks) - 1)
-    figure = grid(heads, len(methods), height=104, gap=42, top=34, left=72, horizontal=18, share_y=True)
-    for row, task in enumerate(tasks, 1):
-        of_task = table[table["task"] == task]
-        reference = 100 * of_task[of_task["method"] == BASELINE].groupby("step")["accuracy"].mean()
-        for column, method in enumerate(methods, 1):
-            at, rows = (row, column), of_task[of_task["method"] == method]
-            if len(rows):
-                if repeated and column > 1:
-                    again: dict[str, Any] = {"name": "baseline, mean again", "showlegend": False, "hoverinfo": "skip"}
-                    line(figure, reference.index, reference, colour(BASELINE), at, 1.4, "dot", **again)
-                _draw_runs(figure, rows, method, at, legend=False)
-            else:
-                _write_in(figure, "not trained at this scale", at)
-            _mark_diverged(figure, rows, at)
-            draw_floor(figure, of_task, "step", at, note=column == 1)
-            figure.update_yaxes(range=FULL, tickvals=(0, 50, 100), row=row, col=column)
-            figure.update_xaxes(nticks=4, row=row, col=column)
-        figure.update_yaxes(title_text=f"<b>{task_title(task)}</b><br>test acc. (%)", row=row, col=1)
-    figure.update_xaxes(title_text=STEP, row=len(tasks))
-    dotted = "Dotted grey: the baseline's mean again." if repeated else ""
-    set_reading(figure, CURVES, dotted, FLOOR, COVERS, diverged_sentence(table, "task", "method"))
-    return figure
+
+def by_learned(tasks: Iterable[str], known: Collection[str]) -> list[str]:
+    """Tasks in their order, those that are not learned at the end."""
+    return sorted(tasks, key=lambda task: task not in known)
+
+
+def heights(rows: pd.DataFrame) -> tuple[float, float]:
+    """The axis of accuracies in percent: to 100, or to 50 where no run is above it."""
+    return FULL if rows["accuracy"].max() > 0.5 else (FULL[0] / 2, FULL[1] / 2)
 
 
 def diverged_sentence(table: pd.DataFrame, *kinds: str) -> str:
@@ -340,7 +326,9 @@ def diverged_sentence(table: pd.DataFrame, *kinds: str) -> str:
     return diverged_runs(table, kinds, name, "left out of means from there on")
 
 
-def _draw_runs(figure: go.Figure, rows: pd.DataFrame, method: str, at: tuple[int, int], legend: bool) -> None:
+def _draw_runs(
+    figure: go.Figure, rows: pd.DataFrame, method: str, at: tuple[int, int], legend: bool, opacity: float
+) -> None:
     """One thin curve a seed, dotted where the run diverged; the mean of those that have a value at a step on top."""
     rows = numbered(rows)
     several, ink = rows["search"].nunique() > 1, colour(method)
@@ -352,20 +340,21 @@ def _draw_runs(figure: go.Figure, rows: pd.DataFrame, method: str, at: tuple[int
         name = f"{method}, search {search}, seed {seed}" if several else f"{method}, seed {seed}"
         dash = "dot" if (search, seed) in dotted else "solid"
         look: dict[str, Any] = {"name": name, "legendgroup": method, "showlegend": False, "hovertemplate": hover}
+        look["opacity"] = opacity
         line(figure, runs.index, 100 * runs[search, seed], faded(ink, 0.4), at, 1, dash, **look)
     look = {"name": method, "legendgroup": method, "showlegend": legend, "hovertemplate": f"{hover} (mean)"}
-    line(figure, runs.index, 100 * runs.mean(axis=1), ink, at, 2.6, **look)
+    line(figure, runs.index, 100 * runs.mean(axis=1), ink, at, 2.6, opacity=opacity, **look)
 
 
-def draw_floor(figure: go.Figure, rows: pd.DataFrame, by: str, at: tuple[int, int], note: bool = True) -> None:
-    """The trivial answer's accuracy over a panel; note: say so where no method, in the mean, is better at the end."""
+def draw_floor(figure: go.Figure, rows: pd.DataFrame, by: str, at: tuple[int, int]) -> None:
+    """The trivial answer's accuracy over a panel, and a note where no method, in the mean, is better."""
     task = rows["task"].iloc[0]
     if not np.isfinite(trivial(task)):
         return
     look: dict[str, Any] = {"name": "trivial answer", "showlegend": False}
     look |= {"hovertemplate": "best trivial answer: %{y:.1f} %"}
     line(figure, [rows[by].min(), rows[by].max()], [100 * trivial(task)] * 2, BLACK, at, 1, "dash", **look)
-    if note and not learned(task, rows.groupby([by, "method"])["accuracy"].mean().max()):
+    if not learned(task, rows.groupby([by, "method"])["accuracy"].mean().max()):
         _write_in(figure, "not learned: no better<br>than a trivial answer", at)
 
 
@@ -397,7 +386,7 @@ ENTRIES = (
         "2-3 times faster convergence on ADD and MANO, less variance across seeds",
         tasks=FIG2_TASKS,
         plan=plan_fig2,
-        plot=fig2,
+        plot=draw,
         notes=notes_fig2,
         claims=FIG2,
         origin=origin(FIG2_TASKS),
@@ -413,7 +402,7 @@ ENTRIES = (
         "faster, less variance, mostly by the MLP",
         tasks=tasks.NAMES,
         plan=plan_fig10,
-        plot=fig10,
+        plot=draw,
         notes=notes_fig10,
         claims=FIG10,
         origin=origin(tasks.NAMES),

@@ -13,12 +13,21 @@ from lab.papers.claims import Claim, Verdict, any_of
 from lab.papers.entry import Entry, Planned
 from lab.papers.tables import POINTS, Labelled, compare_one, final, per_seed
 from lab.papers.transformers import learning_curves
-from lab.papers.transformers.learning_curves import by_method, by_task, differences, diverged_sentence, draw_floor
+from lab.papers.transformers.learning_curves import (
+    PALE,
+    by_learned,
+    by_method,
+    by_task,
+    differences,
+    diverged_sentence,
+    draw_floor,
+    heights,
+)
 from lab.papers.transformers.matrix import learned_tasks
 from lab.papers.transformers.settings import SEARCHED_TO, TRAINED_TO, origin, setting
 from lab.plots import go
 from lab.plots.caption import interval_note, set_reading
-from lab.plots.panels import ACCURACY, FULL, band, grid, method_line, name_axes, percent_whiskers, place
+from lab.plots.panels import ACCURACY, FULL, above, band, grid, method_line, name_axes, percent_whiskers, place
 from lab.plots.style import GREY, LEGEND_ABOVE, SIZE, TEMPLATE, colour, methods_of
 from lab.statistics import over_seeds
 from lab.tasks.named import task_title
@@ -172,22 +181,25 @@ def fig4(table: pd.DataFrame) -> go.Figure:
 
     table: task, method, width, seed, accuracy.
     """
-    tasks, columns = list(table["task"].unique()), 2
+    known, columns = learned_tasks(_smaller(table)), 2
+    tasks = by_learned(table["task"].unique(), known)
     figure = grid([task_title(task) for task in tasks], columns, height=150, gap=64, top=64)
-    widths = sorted(table["width"].unique().tolist())
-    ends = (np.log10(widths[0]) - 0.08, np.log10(widths[-1]) + 0.08)
     for number, task in enumerate(tasks):
         at, of_task = place(number, columns), table[table["task"] == task]
         for method in methods_of(of_task):
             stats = over_seeds(of_task[of_task["method"] == method], "width", "accuracy")[["mean", "half"]] * 100
-            hover: dict[str, Any] = {"customdata": stats["half"]}
+            hover: dict[str, Any] = {"customdata": stats["half"], "opacity": 1.0 if task in known else PALE}
             hover |= {"hovertemplate": "width %{x}: %{y:.1f} ± %{customdata:.1f} %"}
             whiskers = percent_whiskers(stats, 4)
             method_line(figure, stats.index, stats["mean"], method, at, error_y=whiskers, **hover)
         draw_floor(figure, of_task, "width", at)
+        if task in learned_tasks(of_task) and task not in known:
+            above(figure, "not learned below the full width", *at, side="right", size=SIZE - 2)
+        widths = sorted(of_task["width"].unique().tolist())
+        ends = (np.log10(widths[0]) - 0.08, np.log10(widths[-1]) + 0.08)
         ticks = {"type": "log", "tickvals": widths, "range": ends, "minor": {"ticks": ""}}
         figure.update_xaxes(**ticks, row=at[0], col=at[1])
-        figure.update_yaxes(range=FULL, row=at[0], col=at[1])
+        figure.update_yaxes(range=heights(of_task), row=at[0], col=at[1])
     name_axes(figure, len(tasks), columns, "model width (channels, log₂ scale)", ACCURACY)
     points = f"Points: mean over seeds. {interval_note(table, 'Whiskers')}"
     divergences = diverged_sentence(table, "task", "method", "width")

@@ -8,7 +8,7 @@ import pandas as pd
 import plotly.graph_objects as go
 import pytest
 
-from lab.papers.compatibility import delta, square
+from lab.papers.compatibility import clear, delta, square
 from lab.papers.transformers import compatibility, functions, learning_curves, lengths_and_widths
 from lab.papers.transformers.matrix import PAPER, compare
 from lab.plots import functions as shapes
@@ -28,12 +28,12 @@ def parts():
 VARIANTS, FUNCTIONS = tables.variants()
 LOST = ("addmod", "Chebyshev", 36, 3)
 MADE = {
-    "fig2": (learning_curves.fig2, tables.curves(["memorize", "addmod", "add", "mano"], tables.METHODS[:2], died=DIED)),
+    "fig2": (learning_curves.draw, tables.curves(["memorize", "addmod", "add", "mano"], tables.METHODS[:2], died=DIED)),
     "fig3": (lengths_and_widths.fig3, tables.lengths()),
     "fig4": (lengths_and_widths.fig4, tables.widths()),
     "fig5": (compatibility.fig5, tables.matrix(PAPER, noise=0.05)),
     "fig6": (shapes.fig6, tables.shapes()),
-    "fig10": (learning_curves.fig10, tables.curves(died=DIED)),
+    "fig10": (learning_curves.draw, tables.curves(died=DIED)),
     "fig11": (compatibility.fig11, parts()),
     "fig12": (lambda table: functions.fig12(table, FUNCTIONS), tables.variants(died={LOST})[0]),
 }
@@ -43,9 +43,13 @@ SAYS = {  # what a reader must be told
     "fig4": ("Whiskers: 95 % confidence interval", "trivial answer"),
     "fig5": ("±: 95 % confidence interval", "leaves 0 out", "Paper: transformers paper, Figure 5"),
     "fig6": ("inputs that the non-linearity receives", "constant beyond"),
-    "fig10": ("one run a seed", "Dotted grey", "Add, baseline: 2 of 6"),
-    "fig11": ("±: 95 % confidence interval",),
-    "fig12": ("band: 95 % confidence interval", "baseline of the same seed", "AddMod, Chebyshev 36: 1 of 6"),
+    "fig10": ("one run a seed", "Dashed: the best trivial answer", "Add, baseline: 2 of 6"),
+    "fig11": ("±: 95 % confidence interval", "95 % interval over tasks"),
+    "fig12": (
+        "Whiskers: 95 % confidence interval",
+        "learned function (blue line) of the same seed",
+        "AddMod, Chebyshev 36: 1 of 6",
+    ),
 }
 
 
@@ -56,6 +60,11 @@ def drawn(name, table=None):
 
 def named(figure, name):
     return [trace for trace in figure.data if trace.name == name]
+
+
+def whole(*traces):
+    """The numbers of a matrix: those that are clear, and those that are not, have a heat map each."""
+    return np.nansum([trace.z for trace in traces], 0)
 
 
 def axes(figure, kind):
@@ -162,8 +171,19 @@ def test_a_panel_without_runs_says_so():
     table = MADE["fig10"][1]
     without = (table["method"] == "learned MLP + attention") & (table["task"] == "mano")
     notes = [note.text for note in drawn("fig10", table[~without]).layout.annotations]
-    assert notes.count("not trained at this scale") == 1
-    assert "not trained at this scale" not in drawn("fig10").to_json()
+    assert notes.count("learned MLP + attention: not trained") == 1
+    assert "not trained" not in drawn("fig10").to_json()
+
+
+@pytest.mark.parametrize("name", ["fig4", "fig10"])
+def test_tasks_that_nobody_learned_are_pale_and_at_the_end(name):
+    table = MADE[name][1].copy()
+    table.loc[table["task"] == "add", "accuracy"] = 0.2
+    figure = drawn(name, table)
+    titles = [note.text for note in figure.layout.annotations if note.text.startswith("<b>")]
+    assert titles[-1] == "<b>Add</b>" and len(titles) == len(TASK_TITLES)
+    assert [trace.opacity for trace in named(figure, "baseline")] == [1.0] * 7 + [learning_curves.PALE]
+    assert list(figure.select_yaxes())[-1].range[1] < 60, "an axis ends where its data ends"
 
 
 def test_bands_of_shares_stay_between_0_and_100():
@@ -212,8 +232,11 @@ def test_widths_stand_on_a_log_axis_at_the_table_s_own():
 
 def test_fig5_shows_ours_and_the_paper_s_matrix():
     figure = drawn("fig5")
-    ours, paper = (trace for trace in figure.data if isinstance(trace, go.Heatmap))
-    np.testing.assert_array_equal(ours.z, square(delta(MADE["fig5"][1])))
+    ours, noise, paper = (trace for trace in figure.data if isinstance(trace, go.Heatmap))
+    cells = delta(MADE["fig5"][1])
+    np.testing.assert_allclose(whole(ours, noise), square(cells))
+    np.testing.assert_array_equal(np.isfinite(ours.z), square(cells.assign(clear=clear(cells)), "clear"))
+    assert noise.coloraxis is None and len({shade for _, shade in noise.colorscale}) == 1, "noise has no colours"
     np.testing.assert_array_equal(paper.z, PAPER)
     assert list(ours.x) == list(ours.y) == list(TASK_TITLES.values())
     assert [cell[0] for row in ours.customdata for cell in row[:1]] == list(TASK_TITLES)  # keys, for a click on a cell
@@ -231,7 +254,7 @@ def test_fig5_draws_a_part_of_the_matrix_with_holes():
     figure = drawn("fig5", some)
     ours = figure.data[0]
     assert np.isnan(ours.z[0][1]) and np.shape(ours.z) == (2, 2)
-    assert "–" in figure.data[1].text and "Diverged: 6 of 24 pairs" in reading(figure)
+    assert any("–" in trace.text for trace in named(figure, "numbers")) and "Diverged: 6 of 24 pairs" in reading(figure)
 
 
 def test_tasks_that_no_model_learned_are_grey_and_have_no_best():
@@ -241,9 +264,10 @@ def test_tasks_that_no_model_learned_are_grey_and_have_no_best():
     dead = table["task"] == "mano"
     table.loc[dead, "accuracy"] = trivial("mano") + 0.01 * np.sin(np.arange(dead.sum()))
     figure = drawn("fig5", table)
-    ours = figure.data[0]
+    ours, noise = figure.data[0], figure.data[1]
     column = list(TASK_TITLES).index("mano")
-    assert np.isnan(np.array(ours.z, float)[:, column]).all() and np.isfinite(np.delete(ours.z, column, 1)).all()
+    shown = np.isfinite(ours.z) | np.isfinite(noise.z)
+    assert not shown[:, column].any() and np.delete(shown, column, 1).all()
     frames = [shape for shape in figure.layout.shapes if shape.layer != "below" and shape.yref == "y"]
     assert frames and not any(frame.x0 < column < frame.x1 for frame in frames)
     assert figure.layout.xaxis.ticktext[column] == "Mano †" and "trivial answer" in reading(figure)
@@ -255,18 +279,27 @@ def test_no_interval_is_wider_than_the_scale():
     table = table[table["seed"] < 2].copy()
     table.loc[(table["task"] == "add") & (table["architecture"] == "add") & (table["seed"] == 1), "accuracy"] += 0.3
     texts = [text for trace in drawn("fig5", table).data if trace.type == "scatter" for text in trace.text]
-    told = [text for text in texts if text.startswith("±")]
-    assert "± > 40" in told
-    assert all(float(text.removeprefix("± ")) <= 40 for text in told if ">" not in text)
+    told = [text.removeprefix("± ") for text in texts if text.startswith("±")]
+    assert "> 40" in told
+    assert all(float(text) <= 40 for text in told if not text.startswith(">"))
 
 
 def test_fig11_has_a_matrix_a_part():
     figure = drawn("fig11")
     found = [trace for trace in figure.data if isinstance(trace, go.Heatmap)]
     table = MADE["fig11"][1]
-    for part, trace in zip(("MLP", "attention", "both"), found, strict=True):
-        np.testing.assert_array_equal(trace.z, square(delta(table[table["part"] == part])))
-        assert part in trace.name
+    for part in ("MLP", "attention", "both"):
+        traces = [trace for trace in found if trace.name.endswith(part)]
+        np.testing.assert_allclose(whole(*traces), square(delta(table[table["part"] == part])))
+
+
+def test_fig11_begins_with_the_means_of_its_matrices():
+    figure, table = drawn("fig11"), MADE["fig11"][1]
+    for part, method in compatibility.METHODS.items():
+        values = square(delta(table[table["part"] == part])).to_numpy()
+        own, others = (trace.y[0] for trace in named(figure, method))
+        diagonal = np.eye(len(values), dtype=bool)
+        assert own == pytest.approx(values[diagonal].mean()) and others == pytest.approx(values[~diagonal].mean())
 
 
 def test_fig6_draws_each_function_over_its_inputs():
@@ -286,7 +319,7 @@ def test_fig6_draws_each_function_over_its_inputs():
     assert ends.y[0] == ends.y[1] == rows["value"].iloc[0] and ends.y[-1] == rows["value"].iloc[-1]
 
 
-def test_fig12_shows_gains_over_the_same_seed_with_their_interval():
+def test_fig12_shows_differences_from_the_learned_function_of_the_same_seed():
     from scipy import stats
 
     figure = drawn("fig12", VARIANTS)
@@ -294,19 +327,19 @@ def test_fig12_shows_gains_over_the_same_seed_with_their_interval():
         rows = VARIANTS[VARIANTS["task"] == task]
         if rows.empty:
             continue
-        base = rows[rows["method"] == "baseline"].set_index("seed")["accuracy"]
+        base = rows[rows["method"] == "learned MLP"].set_index("seed")["accuracy"]
         axis = next(note for note in figure.layout.annotations if note.text == f"<b>{title}</b>")
         panel = next(y for y in figure.select_yaxes(col=2) if abs(y.domain[1] - axis.y) < 1e-9)
         points = [t for t in figure.data if f"yaxis{t.yaxis[1:]}" == panel.plotly_name and t.error_y.array is not None]
         seen = 0
         for trace in points:
             for name, mean, half in zip(trace.customdata, trace.y, trace.error_y.array, strict=True):
-                kind = rows["method"] + rows["degree"].map(lambda d: f" {d}" if d else "")
+                kind = rows["method"].replace("baseline", "GELU") + rows["degree"].map(lambda d: f" {d}" if d else "")
                 gain = 100 * (rows[kind == name].set_index("seed")["accuracy"] - base)
                 assert mean == pytest.approx(gain.mean())
                 assert half == pytest.approx(stats.t.ppf(0.975, 5) * gain.sem())
                 seen += 1
-        assert seen == rows[["method", "degree"]].drop_duplicates().shape[0] - 1, "all but the baseline"
+        assert seen == rows[["method", "degree"]].drop_duplicates().shape[0] - 1, "all but the learned function"
 
 
 def test_fig12_draws_the_functions_of_the_table():
@@ -327,8 +360,8 @@ def test_fig12_draws_the_functions_of_the_table():
 
 def test_fig12_s_summary_has_the_numbers_of_its_points():
     told = functions.summary_fig12(VARIANTS)
-    cells = functions.gains(VARIANTS).set_index(["architecture", "task"])["delta"]
-    for name, architecture in (("learned", "learned MLP"), ("polynomial 18", "polynomial 18")):
+    cells = functions.against_learned(VARIANTS).set_index(["architecture", "task"])["delta"]
+    for name, architecture in (("GELU", "GELU"), ("polynomial 18", "polynomial 18")):
         gains = cells[architecture].sort_values()
         ends = [f"{signed(gains.iloc[at])} ({task_title(gains.index[at])})" for at in (0, -1)]
         assert f"{name} {' to '.join(ends)};" in true_minus(told)

@@ -26,7 +26,7 @@ from lab.places import ZOO
 from lab.plots import go
 from lab.plots.caption import set_reading
 from lab.plots.panels import grid, log_axis, place, points
-from lab.plots.style import BLUE, ORANGE, SIZE
+from lab.plots.style import GRID, INK, SIZE, colour, method_title
 from lab.run import Run
 from lab.scale import SCALES, check_scale
 from lab.spec import ConstantRate, Part, Perceptron, RunSpec, replace
@@ -293,45 +293,52 @@ def numbers(table: pd.DataFrame) -> str:
 
 
 def plot(table: pd.DataFrame) -> go.Figure:
-    """One row of panels a task and function: steps and seconds to 95 %, by optimizer and loss.
+    """One row of panels a task: steps and seconds to 95 %, by optimizer; functions differ in colour, losses in marks.
 
     table: task, function, loss, optimizer, rate, split, seed, accuracy, step, last, ms, diverged.
     """
-    rows = chosen(table)
+    rows, names = chosen(table), list(OPTIMIZERS)
     units = (pd.Series(1.0, rows.index), rows["ms"] / 1000)  # a step, and its seconds
-    kinds = list(rows.groupby(["task", "function"], sort=False))
-    titles = [f"{task}, {function}{tail}" for (task, function), _ in kinds for tail in ("", ": seconds")]
-    figure = grid(titles, 2, height=118, gap=62, top=84, left=78, horizontal=20)
+    kinds = list(rows.groupby("task", sort=False))
+    figure = grid([f"{task}{tail}" for task, _ in kinds for tail in ("", ", seconds")], 2, 210, 62, 84, 78, 20)
+    looks = [(function, loss) for function in METHODS for loss in LOSSES]
     for column, unit in enumerate(units):
         axis = log_axis(rows[["step", "last"]].mul(unit, axis=0).melt()["value"].dropna())
         figure.update_xaxes(**axis | {"range": (axis["range"][0], axis["range"][1] + 0.15)}, col=column + 1)
         for number, (_, part) in enumerate(kinds):
             at = place(2 * number + column, 2)
             part = part.assign(unit=unit)
-            for sign, (loss, ink) in zip((-1, 1), zip(LOSSES, (BLUE, ORANGE), strict=True), strict=True):
-                mine = part[part["loss"] == loss]
-                y = mine["optimizer"].map(list(OPTIMIZERS).index) + 0.17 * sign
+            for line, (function, loss) in enumerate(looks):
+                mine = part[(part["function"] == function) & (part["loss"] == loss)]
+                y = mine["optimizer"].map(names.index) + 0.21 * (line - 1.5)
                 x, end = mine["step"] * mine["unit"], (mine["last"] * mine["unit"]).groupby(y).max()
-                look: dict[str, Any] = {"legendgroup": loss, "hovertemplate": "%{x:.3g}"}
-                points(figure, x, y, ink, at, 5, name=loss, showlegend=not number + column, **look)
+                name, ink = f"{method_title(function)}, {loss}", colour(function)
+                symbol = "circle" if loss == "softmax" else "diamond-open"
+                look: dict[str, Any] = {"legendgroup": name, "hovertemplate": "%{x:.3g}"}
+                points(figure, x, y, ink, at, 5, symbol, name=name, showlegend=not number + column, **look)
                 look |= {"hovertemplate": "geometric mean %{x:.3g}", "showlegend": False}
                 means = np.exp(np.log(x).groupby(y).mean())[x.notna().groupby(y).all()]
-                points(figure, means, means.index, ink, at, 10, "line-ns-open", **look)
+                points(figure, means, means.index, ink, at, 9, "line-ns-open", **look)
                 never = x.isna().groupby(y).sum().loc[lambda runs: runs > 0]
                 look |= {"hovertemplate": "not by the last step: %{text}", "text": [f"{n}×" for n in never]}
-                look |= {"mode": "markers+text", "textposition": "middle right", "textfont_size": SIZE - 3}
-                points(figure, end[never.index], never.index, ink, at, 7, "x-thin-open", **look)
-    names = list(OPTIMIZERS)
-    figure.update_yaxes(range=(len(names) - 0.5, -0.5), tickvals=list(range(len(names))), ticks="")
+                look |= {"mode": "markers+text", "textposition": "middle right"}
+                look |= {"textfont": {"size": SIZE - 4, "color": ink}}
+                points(figure, end[never.index], never.index, ink, at, 6, "x-thin-open", **look)
+            for edge in range(1, len(names)):
+                figure.add_hline(edge - 0.5, line={"color": GRID, "width": 1}, row=at[0], col=at[1])
+    figure.update_yaxes(range=(len(names) - 0.5, -0.5), tickvals=list(range(len(names))), ticks="", showgrid=False)
     figure.update_yaxes(showticklabels=False, col=2)
     figure.update_yaxes(showticklabels=True, ticktext=names, col=1)
     figure.update_xaxes(title_text="first step with 95 % on test (log scale)", row=len(kinds), col=1)
     figure.update_xaxes(title_text="seconds of a core until then (log scale)", row=len(kinds), col=2)
+    if rows["step"].isna().any():
+        look = {"name": "so many runs never get there", "hoverinfo": "skip"}
+        points(figure, [None], [None], INK, (1, 1), 7, "x-thin-open", **look)
     set_reading(
         figure,
-        "Points: one run a seed. Bars: geometric means, where all get there. Crosses at the last step: so many runs"
-        " never get there. Seconds: steps times what one takes of a core, by torch, for a run among a dozen.",
-        "no decay: AdamW without it. ⊥Grad has none either.",
+        "Marks: one run a seed; bars: geometric means, where all get there; crosses: at the last step. Seconds: steps"
+        " times what one takes of a core, by torch, for a run among a dozen. no decay: AdamW without it, with ReLU"
+        " alone; ⊥Grad has none either.",
     )
     return figure
 

@@ -22,8 +22,8 @@ from lab.papers.tables import POINTS, Labelled, learned_functions, of_one_search
 from lab.plots import go
 from lab.plots.caption import effect, set_reading
 from lab.plots.functions import by_method
-from lab.plots.panels import grid, line, method_scores
-from lab.plots.style import GREY
+from lab.plots.panels import grid, line, method_scores, points
+from lab.plots.style import GREY, INK
 from lab.run import Run
 from lab.spec import Learned, RunSpec, SearchSpec, replace
 from lab.statistics import LEVEL
@@ -105,13 +105,29 @@ def differences(table: pd.DataFrame, split: str) -> dict[str, Verdict]:
     return verdicts
 
 
+def above_chance(table: pd.DataFrame, task: str, split: str) -> bool:
+    """Whether some method is, on a split: else there is nothing to compare."""
+    means = per_seed(table, ["task", "method"], f"score_{split}")[task]
+    return any(mean(means[method] - CHANCE[task]).interval(LEVEL)[0] > 0 for method in means)
+
+
 def summary(table: pd.DataFrame) -> str:
-    test, ood = (
-        {task: effect(verdict.estimate, ends=False) for task, verdict in differences(table, split).items()}
-        for split in SPLITS
+    early, words = [], []
+    ood = differences(table, "ood")
+    for task, verdict in differences(table, "test").items():
+        name, unseen = TITLES[task][0], "not above chance" if ood[task].reason else _points(ood[task])
+        early += [name] if verdict.reason else []
+        words += [] if verdict.reason else [f"{name} {_points(verdict)} (unseen combinations: {unseen})"]
+    first = (
+        f"Not trained far enough to tell on {' and '.join(early)}: HYLA with {RELU} is not above chance. "
+        if early
+        else ""
     )
-    words = [f"{TITLES[task][0]} {test[task]} (unseen combinations {ood[task]})" for task in test]
-    return f"With the learned φ, points above ReLU: {'; '.join(words)}."
+    return f"{first}With the learned φ, points above {RELU}: {'; '.join(words) or 'not measured'}."
+
+
+def _points(verdict: Verdict) -> str:
+    return effect(verdict.estimate, ends=False)
 
 
 def _notes(scale: str) -> list[str]:
@@ -134,30 +150,48 @@ CLAIMS = (
 
 
 def plot(table: pd.DataFrame, functions: pd.DataFrame) -> go.Figure:
-    """One row a task: the score on seen combinations, on unseen ones, and the learned φ next to ReLU.
+    """One row a task: the score on seen combinations, on unseen ones, and the learned φ less ReLU. Where no method is
+    above chance, the panel says so.
 
     table: task, method, seed, score_test, score_ood (0 to 1), diverged. functions: task, method, x, value.
     """
     tasks = list(dict.fromkeys(table["task"]))
-    titles = [f"{TITLES[task][0]}, {words}" for task in tasks for words in (*SPLITS.values(), "φ")]
+    titles = [f"{TITLES[task][0]}, {words}" for task in tasks for words in (*SPLITS.values(), "φ − ReLU")]
     figure = grid(titles, 3, height=150, gap=68, top=64, horizontal=50)
     for row, task in enumerate(tasks, 1):
         for column, split in enumerate(SPLITS, 1):
+            if not above_chance(table, task, split):
+                _say_nothing(figure, table[table["task"] == task], f"score_{split}", CHANCE[task], (row, column))
+                continue
             method_scores(figure, table[table["task"] == task], list(METHODS), f"score_{split}", (row, column))
+            chance = {"name": "chance", "legendgroup": "chance", "showlegend": (row, column) == (1, 1)}
+            ends = [-0.6, len(METHODS) - 0.4]
+            line(figure, ends, [CHANCE[task]] * 2, INK, (row, column), 1, "dot", hoverinfo="skip", **chance)
         figure.update_yaxes(title_text=f"{TITLES[task][1]} (%)", row=row, col=1)
         curves = functions[functions["task"] == task]
-        by_method(figure, curves, (row, 3))
-        relu = curves["x"].clip(lower=0)
-        line(figure, curves["x"], relu, GREY, (row, 3), 1.5, "dot", hoverinfo="skip", showlegend=False)
+        by_method(figure, curves.assign(value=curves["value"] - curves["x"].clip(lower=0)), (row, 3))
+        figure.add_hline(0, line={"color": GREY, "width": 1.5}, row=row, col=3)
         figure.update_xaxes(title_text="input x", row=row, col=3)
     set_reading(
         figure,
         "Seen and unseen: combinations of terms, or of rules (of one feature: rules that were never trained).",
         "Large marks are means over seeds, small ones runs.",
         of_one_search(table),
-        "Right: the learned φ, and ReLU (dotted).",
+        "Right: the learned φ less ReLU, from which it began. Chance: the mean as an answer (R² 0); one of eight"
+        " values.",
     )
     return figure
+
+
+def _say_nothing(figure: go.Figure, rows: pd.DataFrame, value: str, chance: float, at: tuple[int, int]) -> None:
+    """In the place of a panel: no method is above chance."""
+    means = 100 * rows.groupby("method")[value].mean()
+    words = f"no method is<br>above chance:<br>{means.min():.0f} to {means.max():.0f} %, chance {chance:g} %"
+    middle = {"x": 0.5, "y": 0.5, "xref": "x domain", "yref": "y domain", "showarrow": False}
+    figure.add_annotation(text=words, font={"color": GREY}, row=at[0], col=at[1], **middle)
+    points(figure, [None], [None], GREY, at, showlegend=False)  # so that the panel is there
+    figure.update_xaxes(visible=False, row=at[0], col=at[1])
+    figure.update_yaxes(visible=False, row=at[0], col=at[1])
 
 
 _SIZE = {"logic": {"tokens": "task.length"}, "sraven": {"features": "task.features"}}

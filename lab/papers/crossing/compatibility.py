@@ -211,8 +211,8 @@ def matrix(table: pd.DataFrame) -> go.Figure:
     """
     models, known, rates = list(table["model"].unique()), gains(table), rates_of(table)
     cells = [[known.get((model, source), missing()) for model in models] for source in models]
-    effects = np.array([[cell.effect for cell in row] for row in cells])
-    most = np.nanmax(np.abs(effects), axis=0, initial=0.0)
+    shades = np.array([[cell.effect if _is_sure(cell) else 0.0 for cell in row] for row in cells])
+    most = float(np.abs(shades).max()) or 1.0
     titles = [f"{model}<br>({SCORES.get(model, 'accuracy')})" for model in models]
     words = [
         [
@@ -222,12 +222,12 @@ def matrix(table: pd.DataFrame) -> go.Figure:
         for source, row in zip(models, cells, strict=True)
     ]
     figure = go.Figure()
-    look = {"zmin": -1, "zmax": 1, "colorscale": DIVERGING, "showscale": False, "xgap": 2, "ygap": 2}
+    look = {"zmin": -most, "zmax": most, "colorscale": DIVERGING, "showscale": False, "xgap": 2, "ygap": 2}
     look |= {"hovertemplate": "function of the %{y} in the %{x}: %{customdata}<extra></extra>"}
-    figure.add_heatmap(x=titles, y=models, z=effects / np.where(most > 0, most, 1.0), customdata=words, **look)
-    for source, row in zip(models, cells, strict=True):
-        for title, cell, largest in zip(titles, row, most, strict=True):
-            font = {"color": cell_ink(cell.effect, -largest, largest), "size": SIZE}
+    figure.add_heatmap(x=titles, y=models, z=shades, customdata=words, **look)
+    for source, row, inks in zip(models, cells, shades, strict=True):
+        for title, cell, shade in zip(titles, row, inks, strict=True):
+            font = {"color": cell_ink(shade, -most, most), "size": SIZE}
             figure.add_annotation(x=title, y=source, text=_text(cell), font=font)
     bare = {"showgrid": False, "showline": False, "ticks": ""}
     figure.update_xaxes(title_text="in the model", **bare)
@@ -236,20 +236,24 @@ def matrix(table: pd.DataFrame) -> go.Figure:
     one = table["seed"][table["split"] == TEST].nunique() < 2
     set_reading(
         figure,
-        "Numbers: points above the model's own baseline, functions and baseline each at the rate that is best on val;"
-        " colours compare within a column.",
+        "Numbers: points above the model's own baseline (of R²: hundredths), functions and baseline each at the rate"
+        " that is best on val; blue: above it, brown: below.",
         "One seed only: no interval."
         if one
-        else f"±: {100 * LEVEL:.0f} % interval over seeds of one search; bold: it leaves 0 out.",
+        else f"±: {100 * LEVEL:.0f} % interval over seeds of one search; bold and coloured where it leaves 0 out.",
     )
     return figure
 
 
 def _text(gain: Estimate) -> str:
     """A gain with its interval, bold where that leaves 0 out."""
-    low, high = gain.interval(LEVEL)
     number, *half = effect(gain, ends=False).split(" ", 1)
-    return " ".join([f"<b>{number}</b>" if low > 0 or high < 0 else number, *half])
+    return " ".join([f"<b>{number}</b>" if _is_sure(gain) else number, *half])
+
+
+def _is_sure(gain: Estimate) -> bool:
+    low, high = gain.interval(LEVEL)
+    return low > 0 or high < 0
 
 
 def _numbers(scale: str) -> Iterator[Field]:

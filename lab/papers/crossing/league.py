@@ -50,6 +50,7 @@ FIRST_TUNING, TUNING = 1_000, {"smoke": 1, "laptop": 2, "overnight": 2, "paper":
 TEST, VAL = "test", "val"
 ROWS_TESTED = {"covertype_sample": 7_000, "fashion_mnist_sample": 1_000}  # of tasks whose test rows are a sample
 SPREAD = 11 / 27  # variance of ten numbers spread evenly over [-1, 1], all as frequent: what a constant answer leaves
+FULL = 99.5  # percent: a median of functions from which on a task hardly tells them apart
 ROW, LEFT, REACH = 22, 150, 3.5  # px; and to both sides of 0, of the functions that are drawn
 COST = {"smoke": 1 << 8, "laptop": 1 << 16}  # numbers that a function is timed on
 TIMED, ROUNDS, PER_ROUND = 2, 5, 2  # runs whose steps are timed, and how often
@@ -234,7 +235,8 @@ def summary(table: pd.DataFrame) -> str:
     return (
         f"Surely above, in points (as numbers: R² × 100): {'; '.join(words) or 'none'}."
         f"{f' None on {listed(others)}.' * bool(others and words)}"
-        f" {undecided} of {len(ranks)} are undecided, {unknown} lack an interval; {ends} best rates are at an end."
+        f" {undecided} of {len(ranks)} are undecided{f', {unknown} lack an interval' * bool(unknown)}; {ends} best"
+        " rates are at an end of those tried."
     )
 
 
@@ -289,7 +291,8 @@ def plot(table: pd.DataFrame) -> go.Figure:
     places = ranks.assign(rank=ranks.groupby("task")["gain"].rank(ascending=False))
     order = list(places.groupby("function")["rank"].mean().sort_values().index)
     costs = ranks.groupby("function")["cost"].first()
-    names = [_title(task) for task in tasks]
+    full = ranks.groupby("task")["score"].median().gt(FULL)
+    names = [_title(task) + " (at 100 %)" * bool(full[task]) for task in tasks]
     titles = ["<br>".join(textwrap.wrap(name, 10, break_long_words=False)) for name in ("shape φ", *names)]
     figure = grid(titles, len(tasks) + 1, ROW * len(order), top=80, left=LEFT, horizontal=14)
     figure.update_annotations(font_size=SIZE - 1 - (len(tasks) > 4))
@@ -334,12 +337,12 @@ def plot(table: pd.DataFrame) -> go.Figure:
     figure.update_xaxes(showticklabels=False, ticks="", showgrid=False, row=1, col=1)
     set_reading(
         figure,
-        "Points above the best fixed function (chosen on val), each function at the best of the rates tried; × 1.7:"
-        " what it costs in GELU's, forward and backward; φ from −3.5 to 3.5, each to its own height.",
-        f"Whiskers: {100 * LEVEL:.0f} % intervals that hold for all functions of a task together; filled: 0 is outside;"
-        " triangles: far below; diamond: the best fixed function."
-        + " †: some runs diverged, and with no gain all at some seed of every rate."
-        * bool(diverged.sum()),
+        "Diamond: the best fixed function of a task, chosen on val; others: points above it. × 1.7: what a function"
+        " costs in GELU's, forward and backward; φ from −3.5 to 3.5, each to its own height.",
+        f"Whiskers: {100 * LEVEL:.0f} % intervals that hold for all functions of a task together, cut where a panel"
+        " ends; filled: 0 is outside; triangles: further down."
+        + " At 100 %: most functions are." * bool(full.any())
+        + " †: some runs diverged, and with no gain all at some seed of every rate." * bool(diverged.sum()),
     )
     return figure
 
@@ -367,8 +370,8 @@ ENTRIES = (
         "crossing/league",
         "across the papers",
         "The league: functions at the best of a few rates",
-        "Functions by mean rank, above the best fixed one (diamond), each at the best of the rates tried; filled: 0 is"
-        " outside the simultaneous interval; triangle: far below; × 1.7: cost in GELU's",
+        "What each function gains over the best fixed one of a task, each at the best of the rates tried; functions are"
+        " in the order of their mean rank",
         "none has it",
         tasks=tuple(dict.fromkeys(task for scale in ("overnight", "laptop", "smoke") for task in benchmarks(scale))),
         plan=plan,

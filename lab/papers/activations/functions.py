@@ -31,6 +31,7 @@ EDGES = 1_000  # functions of a KAN's layer that quantiles are of
 LEARNING = (*FIXED, "kan")
 BEFORE = dict.fromkeys(FIXED, 1.0) | {"prelu": 0.25}  # a learned parameter before training
 PARAMETERS = {"slope": "slope", "beta": "β"}
+PARAMETER = dict.fromkeys(FIXED, "β") | {"prelu": "slope"}
 
 
 def parameters(runs: Labelled) -> pd.DataFrame:
@@ -123,7 +124,11 @@ def fig_functions(table: pd.DataFrame, functions: pd.DataFrame) -> go.Figure:
     titles = [
         title
         for method in methods
-        for title in (f"{TITLES[method]}, {first}", *others, "" if method == "kan" else "by layer")
+        for title in (
+            f"{TITLES[method]}, {first}" if others else TITLES[method],
+            *others,
+            "" if method == "kan" else f"{TITLES[method]}, its {PARAMETER[method]} by layer",
+        )
     ]
     last = len(families) + 1
     figure = grid(titles, last, 118, gap=52, top=70, horizontal=52)
@@ -138,11 +143,9 @@ def fig_functions(table: pd.DataFrame, functions: pd.DataFrame) -> go.Figure:
         figure.update_xaxes(title_text="input", row=len(methods), col=column)
     set_reading(
         figure,
-        f"Left{' and middle' if others else ''}:"
-        " dotted, the activation without parameters; line, the median of all channels, layers and"
-        " seeds; band, from their 5th to their 95th percentile. Of gated activations, the gate's function. Of a KAN,"
-        " functions of edges, which have no parameter in common. Right: G1 is GPT-Neo's first layer; boxes, quartiles;"
-        " whiskers, 5th to 95th percentile; dotted, before training.",
+        f"Left{' and middle' if others else ''}: line and band are of all channels, layers and seeds; of gated"
+        " activations, the gate's function; of a KAN, functions of edges, which have no parameter in common. Right: G1"
+        " is GPT-Neo's first layer; boxes, quartiles; whiskers, 5th to 95th percentile; dotted, before training.",
     )
     return figure
 
@@ -154,10 +157,11 @@ def _draw_functions(figure: go.Figure, rows: pd.DataFrame, family: str, at: Pane
     low, middle, high = (lines[name] for name in QUANTILES)
     ink = COLOURS[family]
     look: dict[str, Any] = {"fill": "toself", "mode": "none", "fillcolor": faded(ink, 0.25)}
-    look |= {"name": "5th to 95th percentile", "showlegend": False, "hoverinfo": "skip", "row": at[0], "col": at[1]}
+    look |= {"name": f"{FAMILIES[family]}, 5th to 95th percentile", "showlegend": at[0] == 1}
+    look |= {"hoverinfo": "skip", "row": at[0], "col": at[1]}
     x, y = np.concatenate([low.index, low.index[::-1]]), np.concatenate([high, low[::-1]])
     figure.add_scatter(x=x, y=y, **look)
-    look = {"name": f"{FAMILIES[family]}, learned", "legendgroup": family, "showlegend": at[0] == 1}
+    look = {"name": f"{FAMILIES[family]}, median after training", "legendgroup": family, "showlegend": at[0] == 1}
     line(figure, middle.index, middle, ink, at, 2.2, hovertemplate="φ(%{x:.2f}) = %{y:.3f}", **look)
     if FIXED_LINE in lines:
         fixed = lines[FIXED_LINE]

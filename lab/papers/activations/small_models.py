@@ -28,8 +28,8 @@ from lab.papers.entry import Entry
 from lab.papers.tables import Labelled, alive, gains
 from lab.plots import go
 from lab.plots.caption import set_reading
-from lab.plots.panels import Panel, above, grid, points, whiskers, write_cells
-from lab.plots.style import BLUE, DIVERGING, GREY, INK, ORANGE, SIZE
+from lab.plots.panels import Panel, above, grid, line, points, whiskers, write_cells
+from lab.plots.style import BLUE, DIVERGING, INK, ORANGE, SIZE
 from lab.probes.language import minimal_pairs, reader_of
 from lab.run import Run
 from lab.statistics import INTERVAL, LEVEL, over_seeds
@@ -50,8 +50,8 @@ _TABLE_1 = {  # activation → GPT-Neo, RoBERTa
 }
 BLIMP = {family: {name: row[at] for name, row in _TABLE_1.items()} for at, family in enumerate(FAMILIES)}
 CHANCE = 50.0  # percent of pairs
-# Percent of pairs that the frequencies of tokens alone get right, with half of the ties (`notes`), where that is known.
-BY_FREQUENCY = {"overnight": 53.6}
+# By task, percent of pairs that the frequencies of tokens alone get right, with half of the ties (`notes`).
+BY_FREQUENCY = {"tinystories_train_2mb bpe": 53.6}
 # Points between the lowest and the highest of the paper's five seeds of a learnable GELU in GPT-Neo: what is less
 # matters little.
 LITTLE = 2.7
@@ -65,7 +65,7 @@ PANELS = {  # column: name of the axis
 ROUNDS = 7  # steps of each model that are timed
 ROW = 21  # px of an activation
 DOMAINS = ((0.0, 0.48), (0.52, 1.0))  # of the two panels of phenomena, in widths of the figure
-RANGE = 50.0  # points from chance to the end of the colours
+RANGE = 25.0  # points from the mean of all activations to the end of the colours
 LABELS = 92  # px below the panels, for the names of phenomena
 
 
@@ -138,13 +138,15 @@ def summary(table: pd.DataFrame) -> str:
         words.append(f"{FAMILIES[str(family)]} {' to '.join(ends)}")
     losses_said = f"Loss on held-out text, nats a predicted token: {'; '.join(words)}."
     known = table.dropna(subset=["blimp"])
+    early = above_chance(table)
     if not len(known):
         return f"{losses_said} BLiMP is not measured: its sentences were not here (`lab data fetch blimp` gets them)."
     means = known.groupby("family", sort=False)["blimp"].agg(["min", "max"])
     ranges = [f"{FAMILIES[str(family)]} {low:.1f} to {high:.1f} %" for family, (low, high) in means.iterrows()]
     most = known["ties"].max()
     ties = f"; ties at most {most:.1f} %" if most >= 0.05 else ""
-    return f"{losses_said} BLiMP, {known['pairs'].max():,} pairs: {', '.join(ranges)}{ties}."
+    first = f"Not trained far enough to tell: {early} ({_floor(table):g} %). " if early else ""
+    return f"{first}BLiMP, {known['pairs'].max():,} pairs: {', '.join(ranges)}{ties}. {losses_said}"
 
 
 def notes(scale: str) -> list[str]:
@@ -210,14 +212,19 @@ def _in_both(first: str, second: str) -> list[tuple[Kind, Kind]]:
     return [((family, first), (family, second)) for family in FAMILIES]
 
 
-def above_chance(table: pd.DataFrame, scale: str) -> str:
+def _floor(table: pd.DataFrame) -> float:
+    """Percent of BLiMP's pairs that are right without any training, or by frequencies of tokens where that is known."""
+    return max((BY_FREQUENCY.get(task, CHANCE) for task in table["task"].unique()), default=CHANCE)
+
+
+def above_chance(table: pd.DataFrame, scale: str = "") -> str:
     """BLiMP was read, and models of both families know more of it than which tokens are frequent."""
     known = table.dropna(subset=["blimp"])
     if not len(known):
         return "BLiMP is not here"
     for family, rows in known.groupby("family"):
-        if not mean(rows["blimp"] - BY_FREQUENCY.get(scale, CHANCE)).interval(LEVEL)[0] > 0:
-            floor = "no better than frequencies of tokens" if scale in BY_FREQUENCY else "at chance"
+        if not mean(rows["blimp"] - _floor(table)).interval(LEVEL)[0] > 0:
+            floor = "no better than frequencies of tokens" if _floor(table) > CHANCE else "at chance"
             return f"{FAMILIES[str(family)]}'s models are {floor} on BLiMP"
     return ""
 
@@ -304,7 +311,9 @@ def table1(table: pd.DataFrame) -> go.Figure:
             _draw(figure, rows[rows["family"] == family], column, methods, COLOURS[family], (row, number))
             if column == "blimp":
                 _draw_printed(figure, BLIMP[family], methods, (row, number))
-                figure.add_vline(CHANCE, line={"color": GREY, "width": 1, "dash": "dot"}, row=row, col=number)
+                floor, ends = _floor(rows), [-0.5, len(methods) - 0.5]
+                look = {"name": "frequencies of tokens alone" if floor > CHANCE else "chance", "showlegend": row == 1}
+                line(figure, [floor] * 2, ends, INK, (row, number), 1, "dot", hoverinfo="skip", **look)
             mode = "tozero" if column == "step_ms" else "normal"
             figure.update_xaxes(title_text=name, nticks=4, rangemode=mode, row=row, col=number)
             _name_rows(figure, methods, row, number)
@@ -317,10 +326,8 @@ def table1(table: pd.DataFrame) -> go.Figure:
         f"Models have {rows['parameters'].min():,} to {rows['parameters'].max():,} weights.",
         "Axes of loss and BLiMP do not begin at 0."
         + (f" Step: of one model alone, the fastest of {ROUNDS}." if _is_timed(rows) else ""),
-        "GPT-Neo predicts the next token, RoBERTa masked ones: their losses do not compare. Dotted: chance."
-        if len(families) > 1
-        else "Dotted: chance.",
-        "Below: BLiMP by phenomenon, in percent, mean over seeds; white is chance."
+        "GPT-Neo predicts the next token, RoBERTa masked ones: their losses do not compare." * (len(families) > 1),
+        "Below: BLiMP by phenomenon, in percent, mean over seeds; blue: above the mean of activations, brown: below."
         if read
         else "BLiMP: the paper's scores alone.",
     )
@@ -337,7 +344,11 @@ def _draw(figure: go.Figure, rows: pd.DataFrame, column: str, methods: list[str]
     stats = over_seeds(known, "method", column).reindex(methods)
     if column == "step_ms":  # one time for all seeds
         stats["half"] = np.nan
-    look: dict[str, Any] = {"name": "here", "showlegend": False, "customdata": [TITLES[method] for method in methods]}
+    look: dict[str, Any] = {
+        "name": "here",
+        "showlegend": at == (1, 1),
+        "customdata": [TITLES[method] for method in methods],
+    }
     look |= {"error_x": whiskers(stats["half"], 3), "hovertemplate": "%{customdata}: %{x:.4~g} ± %{error_x.array:.2g}"}
     points(figure, stats["mean"], np.arange(len(methods)), ink, at, 8, "", **look)
 
@@ -357,18 +368,18 @@ def _name_rows(figure: go.Figure, methods: list[str], row: int, column: int) -> 
 
 
 def _draw_phenomena(figure: go.Figure, rows: pd.DataFrame, families: list[str], methods: list[str], row: int) -> None:
-    """A heat map a family in the first two panels of a row of the grid, and room for the names below it."""
+    """A heat map a family in the first two panels of a row of the grid, and room for the names below it. Shades are of
+    what an activation has more than the mean of all, which is what they differ in."""
     names = [name.replace("_", " ") for name in PHENOMENA]
     for column, family in enumerate(families, 1):
         means = rows[rows["family"] == family].groupby("method")[list(PHENOMENA)].mean().reindex(methods)
         look = {"colorscale": [list(stop) for stop in DIVERGING], "showscale": False, "row": row, "col": column}
-        look |= {"zmid": CHANCE, "zmin": CHANCE - RANGE, "zmax": CHANCE + RANGE}
-        look |= {"customdata": [[TITLES[method]] * len(names) for method in methods]}
-        hover = "%{customdata}, %{x}: %{z:.1f} %<extra></extra>"
-        places, z = (names, list(range(len(methods)))), means.to_numpy()
-        figure.add_heatmap(x=names, y=places[1], z=z, hovertemplate=hover, **look)
-        texts = [["" if isnan(score) else f"{score:.0f}" for score in line] for line in z]
-        write_cells(figure, *places, texts, z, (CHANCE - RANGE, CHANCE + RANGE), (row, column), SIZE - 3)
+        look |= {"zmin": -RANGE, "zmax": RANGE, "customdata": [[TITLES[method]] * len(names) for method in methods]}
+        hover = "%{customdata}, %{x}: %{z:+.1f} points from the mean of all activations<extra></extra>"
+        places, more = (names, list(range(len(methods)))), (means - means.mean()).to_numpy()
+        figure.add_heatmap(x=names, y=places[1], z=more, hovertemplate=hover, **look)
+        texts = [["" if isnan(score) else f"{score:.0f}" for score in scores] for scores in means.to_numpy()]
+        write_cells(figure, *places, texts, more, (-RANGE, RANGE), (row, column), SIZE - 3)
         domain = DOMAINS[column - 1] if len(families) > 1 else (0.0, 1.0)
         figure.update_xaxes(domain=domain, tickangle=-60, showgrid=False, row=row, col=column)
         figure.update_yaxes(showgrid=False, row=row, col=column)

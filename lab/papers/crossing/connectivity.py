@@ -21,8 +21,8 @@ from lab.papers.entry import SILENT, Entry, Field, Origin, Planned
 from lab.papers.tables import Labelled
 from lab.plots import go
 from lab.plots.caption import effect, set_reading
-from lab.plots.panels import ACCURACY, grid, line, points, whiskers
-from lab.plots.style import INK, METHOD_SYMBOLS, colour, faded, method_title
+from lab.plots.panels import ACCURACY, above, grid, line, points, whiskers
+from lab.plots.style import INK, METHOD_SYMBOLS, SIZE, colour, faded, method_title
 from lab.probes import Loss, connectivity
 from lab.run import Run
 from lab.spec import Learned, Part, replace
@@ -242,20 +242,22 @@ def plot(table: pd.DataFrame) -> go.Figure:
                     error = {"error_y": whiskers(half), "showlegend": False, "hovertemplate": "%{y:.3g}"}
                     points(figure, [at], [np.mean(heights)], ink, (2, column), 9, mark, **look | error)
         figure.update_xaxes(tickvals=[0, 1], ticktext=["A", "B"], title_text="path from A to B", row=1, col=column)
-        bare = {"showticklabels": False, "ticks": "", "showgrid": False}
-        figure.update_xaxes(range=(-0.6, len(METHODS) - 0.4), **bare, row=2, col=column)
+        names = {"tickvals": list(range(len(METHODS))), "ticktext": list(METHODS), "ticks": "", "showgrid": False}
+        figure.update_xaxes(range=(-0.6, len(METHODS) - 0.4), **names, row=2, col=column)
+        idle = [method for method in METHODS if not _learns(known, task, method)]
+        if idle:
+            above(figure, f"{', '.join(idle)}: not learned", 1, column, side="right", size=SIZE - 2)
         figure.update_yaxes(rangemode="tozero", row=2, col=column)
-    for name, dash in (("units as they are", "dot"), ("units matched", "")):
+    for name, dash in (("units as they are (dotted, open)", "dot"), ("units matched (solid, filled)", "")):
         line(figure, [None], [None], INK, (1, 1), 2, dash, name=name)
     figure.update_yaxes(title_text=ACCURACY, row=1, col=1)
     figure.update_yaxes(title_text="rise of training loss", row=2, col=1)
     chosen = f"The first {TUNING} searches of a task chose its learning rates, so that their pairs are left out."
     set_reading(
         figure,
-        "Above: on the straight path between two models, means over pairs; solid: hidden units of one are in the places"
-        " where they match the other's.",
-        "Below: the most that the training loss rises above the line between both ends; open: units as they are,"
-        f" filled: matched; small marks: pairs; whiskers: {100 * LEVEL:.0f} % intervals of the mean (Student's t).",
+        "Above: on the straight path between two models, means over pairs. Matched: hidden units of one are in places"
+        " where they match the other's. Below: the most that the training loss rises above the line between both ends;"
+        f" small marks: pairs; whiskers: {100 * LEVEL:.0f} % intervals of the mean (Student's t).",
         chosen if table["split"].eq(VAL).any() else "",
     )
     return figure

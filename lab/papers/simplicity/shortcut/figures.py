@@ -17,15 +17,14 @@ from lab.papers.simplicity.shortcut.measures import ALONE, CIFAR, FOR, METHODS, 
 from lab.plots import go
 from lab.plots.caption import diverged_runs, effect, set_reading, signed, true_minus
 from lab.plots.panels import Panel, grid, line, points, whiskers
-from lab.plots.style import BLACK, GREY, METHOD_SYMBOLS, SIZE, colour, faded
+from lab.plots.style import BLACK, GREY, INK, METHOD_SYMBOLS, SIZE, colour, faded
 from lab.statistics import INTERVAL, half_width
 from lab.tasks import Collage
 from lab.tasks.collage import TILES
 
-_LINES = (
-    "Thin lines: one run a seed; thick: mean over seeds at each step, from the dot of the initial weights to the"
-    " square of the last step."
-)
+CHANCE = 10.0  # percent: one of ten classes
+ALIKE = "ReLU, stopped alike"  # with the early stopping of a learned function
+NEAR_RELU = 0.99  # correlation with ReLU from which on a function has not left it
 
 
 def names_of(task: str) -> dict[str, str]:
@@ -94,20 +93,21 @@ def fig9(table: pd.DataFrame, functions: pd.DataFrame) -> go.Figure:
     """
     names = names_of(table["task"].iloc[0])
     heads = ["early stopping", "over training", *(title(method, names) for method in FOR.values())]
-    figure = grid(heads, 2, height=200, gap=82, top=92, horizontal=62)
+    figure = grid(heads, 2, height=200, gap=82, top=112, horizontal=62)
     _draw_ends(figure, table, (1, 1))
     _draw_ways(figure, table, (1, 2), names, legend=True)
+    _name_marks(figure, {ALIKE: (GREY, "circle-open")} | _WAYS)
+    _draw_chance(figure, (1, 2), legend=True)
+    if 100 * table["hard"].median() < 2 * CHANCE:
+        _draw_chance(figure, (1, 1), legend=False)
     for column, method in enumerate(FOR.values(), 1):
         _draw_restarts(figure, functions[functions["method"] == method], method, (2, column))
     _name_axes(figure, names)
     set_reading(
         figure,
-        "Early stopping: the evaluation of each run that is best on validation data, of ambiguous collages for ReLU, of"
-        " those where only its tile tells the label for a learned function; small: one run; large: mean over seeds;"
-        f" whiskers: {INTERVAL}. Hollow, where arrows begin: ReLU with the early stopping of a learned function, which"
-        " alone moves it towards a tile.",
-        _LINES,
-        "Functions: the chosen one, and in grey what other restarts of its search found.",
+        "Early stopping: at the evaluation that is best on validation data, of ambiguous collages for ReLU, of those"
+        " where its tile tells the label for a learned function; hollow: ReLU stopped as the function that its arrow"
+        f" leads to. Small, thin: one run; large, thick: means; whiskers: {INTERVAL}.",
         _diverged(table, names),
     )
     return figure
@@ -120,22 +120,23 @@ def fig25(table: pd.DataFrame, functions: pd.DataFrame) -> go.Figure:
     Arguments: as of `fig9`; the table has also runs that were trained on one tile.
     """
     names = names_of(table["task"].iloc[0])
-    heads = ["no normalization", "spectral normalization", "towards its tile", "towards its tile"]
-    figure = grid(heads, 2, height=190, gap=88, top=112, left=150, horizontal=40)
+    heads = ["no normalization", "spectral normalization", *["steers to its own tile"] * 2]
+    figure = grid(heads, 2, height=190, gap=88, top=132, left=150, horizontal=40)
     for column, spectral in enumerate((False, True), 1):
         rows = table[table["spectral"].astype(bool) == spectral]
         _draw_ways(figure, rows, (1, column), names, legend=column == 1)
         for tile in TILES:
             _draw_bound(figure, rows, tile, (1, column), names, legend=column == 1)
+        _draw_chance(figure, (1, column), legend=column == 1)
         for tile, method in FOR.items():
             _draw_steering(figure, measures.steering(rows, tile), method, (2, column))
         figure.add_vline(x=0, line={"color": GREY, "width": 1.4}, row=2, col=column)
+    _name_marks(figure, _WAYS)
     labels = [f"learned for {names[tile]}" for tile in TILES]
     for column, spectral in enumerate((False, True), 1):
         chosen = functions[functions["chosen"].astype(bool) & (functions["spectral"].astype(bool) == spectral)]
-        curves = [chosen[chosen["method"] == method] for method in FOR.values()]
-        likeness = [f"r = {r} with ReLU" if (r := _relu_correlation(curve)) else "" for curve in curves]
-        for method, words in zip(FOR.values(), likeness, strict=True):
+        for method in FOR.values():
+            words = _likeness(chosen[chosen["method"] == method])
             corner = {"x": 1, "xref": "x domain", "xanchor": "right", "y": method, "yshift": -16, "showarrow": False}
             figure.add_annotation(text=words, font={"size": SIZE - 2}, row=2, col=column, **corner)
     order = {"categoryorder": "array", "categoryarray": list(FOR.values())[::-1], "range": (-0.6, 1.6)}
@@ -144,14 +145,13 @@ def fig25(table: pd.DataFrame, functions: pd.DataFrame) -> go.Figure:
     figure.update_yaxes(showticklabels=False, row=2, col=2)
     figure.update_xaxes(title_text=f"accuracy on {names['easy']} (%)", title_font_size=SIZE, row=1)
     figure.update_yaxes(title_text=f"accuracy on {names['hard']} (%)", row=1, col=1)
-    figure.update_xaxes(title_text="more than ReLU (points)", row=2, matches="x3")
+    figure.update_xaxes(title_text="more than ReLU does (points)", row=2, matches="x3")
     figure.update_yaxes(row=1, matches="y")
     set_reading(
         figure,
-        _LINES,
-        "Straight lines: ReLU networks that were trained where only this tile tells the label, with early stopping;"
-        f" mean over seeds. Bottom: by how many points a function prefers its tile more than ReLU does; {INTERVAL};"
-        " r: correlation of its values with ReLU's.",
+        "Thin lines: one run; thick: mean over seeds. Straight lines: ReLU networks that were trained where only this"
+        f" tile tells the label, stopped early. Below: whiskers, {INTERVAL}; r: correlation of a function's values with"
+        " ReLU's.",
         _diverged(table, names),
     )
     return figure
@@ -174,7 +174,7 @@ def _draw_ends(figure: go.Figure, table: pd.DataFrame, at: Panel) -> None:
     for method in METHODS:
         percent, ink, symbol = ends(table, method).dropna(), colour(method), METHOD_SYMBOLS[method]
         hidden: dict[str, Any] = {"showlegend": False, "legendgroup": method}
-        look = hidden | {"marker": {"color": ink, "symbol": symbol, "size": 4, "opacity": 0.5}, "mode": "markers"}
+        look = hidden | {"marker": {"color": ink, "symbol": symbol, "size": 5, "opacity": 0.5}, "mode": "markers"}
         look |= {"customdata": percent.index, "hovertemplate": "seed %{customdata}: %{x:.1f} %, %{y:.1f} %"}
         where = {"row": at[0], "col": at[1]}
         figure.add_scatter(x=percent["easy"], y=percent["hard"], name=f"{method}, runs", **look, **where)
@@ -213,10 +213,30 @@ def _draw_ways(figure: go.Figure, table: pd.DataFrame, at: Panel, names: dict[st
             line(figure, easy[seed], hard[seed], faded(ink, 0.35), at, 1, **look)
         x, y = easy.mean(axis=1), hard.mean(axis=1)
         look = {"name": label, "legendgroup": method, "showlegend": legend, "customdata": x.index}
-        line(figure, x, y, ink, at, 2.4, hovertemplate="step %{customdata}: %{x:.1f} %, %{y:.1f} % (mean)", **look)
+        width = 4 if method == RELU else 2.2  # it is the first, and seen below others that do the same
+        line(figure, x, y, ink, at, width, hovertemplate="step %{customdata}: %{x:.1f} %, %{y:.1f} % (mean)", **look)
         for one, mark, symbol, name in ((0, BLACK, "circle", "initial weights"), (-1, ink, "square", "last step")):
             look = hidden | {"name": f"{label}, {name}", "hovertemplate": f"{name}: %{{x:.1f}} %, %{{y:.1f}} %"}
             points(figure, x.iloc[[one]], y.iloc[[one]], mark, at, 7, symbol, **look)
+
+
+_WAYS = {"initial weights": (BLACK, "circle"), "last step": (GREY, "square")}
+
+
+def _name_marks(figure: go.Figure, marks: dict[str, tuple[str, str]]) -> None:
+    """Marks that stand for more than one method, in the legend: ink and symbol by name."""
+    for name, (ink, symbol) in marks.items():
+        points(figure, [None], [None], ink, (1, 1), 7, symbol, name=name, hoverinfo="skip")
+
+
+def _draw_chance(figure: go.Figure, at: Panel, legend: bool) -> None:
+    """A line where the hard tile is guessed, as wide as what is drawn."""
+    panel = figure.get_subplot(*at)
+    x = panel.xaxis.plotly_name.replace("axis", "")
+    drawn = [place for trace in figure.select_traces({"xaxis": x}) for place in trace.x if place is not None]
+    ends = [float(np.nanmin(drawn)), float(np.nanmax(drawn))]
+    name = f"chance ({CHANCE:.0f} %)"
+    line(figure, ends, [CHANCE] * 2, INK, at, 1, "dashdot", name=name, showlegend=legend, hoverinfo="skip")
 
 
 def _draw_bound(
@@ -225,7 +245,7 @@ def _draw_bound(
     if not (table["method"] == ALONE[tile]).any():
         return
     value, (other,) = ends(table, ALONE[tile])[tile].mean(), set(TILES) - {tile}
-    across = [0, 100 * table[other].max()]  # as far as there is something to see
+    across = [100 * table[other].min(), 100 * table[other].max()]  # as far as there is something to see
     x, y = ([value] * 2, across) if tile == "easy" else (across, [value] * 2)
     look: dict[str, Any] = {"name": f"ReLU trained on {names[tile]} alone", "legendgroup": ALONE[tile]}
     look |= {"showlegend": legend, "hovertemplate": f"{value:.1f} %"}
@@ -238,10 +258,12 @@ def _draw_restarts(figure: go.Figure, rows: pd.DataFrame, method: str, at: Panel
         about = f"restart {restart}, {100 * curve['accuracy_val'].iloc[0]:.1f} % on validation data"
         look: dict[str, Any] = {"name": f"restart {restart}", "showlegend": False}
         hover = f"{about}: φ(%{{x:.2f}}) = %{{y:.3g}}"
-        line(figure, curve["x"], curve["value"], faded(GREY, 0.6), at, 1, hovertemplate=hover, **look)
+        line(figure, curve["x"], curve["value"], faded(colour(method), 0.35), at, 1, hovertemplate=hover, **look)
+    x = rows.loc[chosen, "x"]
+    line(figure, x, x.clip(lower=0), GREY, at, 1.4, "dot", hoverinfo="skip", showlegend=False, name="ReLU, φ")
     _draw_function(figure, rows[chosen], method, at)
-    r = _relu_correlation(rows[chosen])
-    _inside(figure, f"r = {r} with ReLU" if r else "", at)
+    others = ["thin: other restarts"] * bool((~chosen).any())
+    _inside(figure, "<br>".join(filter(None, [_likeness(rows[chosen]), "dotted: ReLU", *others])), at)
 
 
 def _draw_function(figure: go.Figure, rows: pd.DataFrame, method: str, at: Panel) -> None:
@@ -257,17 +279,18 @@ def _inside(figure: go.Figure, text: str, at: Panel) -> None:
         figure.add_annotation(text=text, font={"size": SIZE - 2}, **corner, **where)
 
 
-def _relu_correlation(rows: pd.DataFrame) -> str:
+def _likeness(rows: pd.DataFrame) -> str:
     """The correlation of a function's values with ReLU's, in words; empty where there is none."""
     if rows.empty or np.ptp(rows["value"]) == 0:
         return ""
-    correlation = np.corrcoef(rows["x"].clip(lower=0), rows["value"])[0, 1].round(2) + 0.0  # no -0.00
-    return true_minus(f"{correlation:.2f}")
+    correlation = np.corrcoef(rows["x"].clip(lower=0), rows["value"])[0, 1]
+    r = true_minus(f"r = {correlation.round(2) + 0.0:.2f}")  # no -0.00
+    return f"stayed ReLU ({r})" if correlation > NEAR_RELU else f"{r} with ReLU"
 
 
 def _name_axes(figure: go.Figure, names: dict[str, str]) -> None:
     figure.update_xaxes(title_text=f"accuracy on {names['easy']} (%)", title_font_size=SIZE, row=1)
-    figure.update_yaxes(title_text=f"on {names['hard']} (%)", row=1, col=1)
+    figure.update_yaxes(title_text=f"accuracy on {names['hard']} (%)", row=1, col=1)
     figure.update_xaxes(title_text="input x", row=2)
     figure.update_yaxes(title_text="φ(x)", row=2, col=1)
 
@@ -331,7 +354,8 @@ ENTRIES = (
         "simplicity/fig26",
         "E.5",
         "Shortcut learning on other collages",
-        "As Figure 9, on collages of the two image sets that the axes name",
+        "Collages of two images that both tell the label in training; test accuracy where only one of them does, with"
+        " ReLU and functions learned for either; not the image sets of Figure 9, but those that the axes name",
         "similar effects with MNIST and SVHN, but trajectories are not as distinct",
         plan=planned(SVHN),
         plot=fig9,

@@ -278,8 +278,8 @@ STATED = {
         ),
         (
             "simplicity/fig15",
-            "(alike.mean(), alike.min(), alike.max(), len(alike))",
-            "{:.2f} on average ({:.2f} to {:.2f}) in the {} restarts",
+            "(mean, alike.min(), alike.max(), len(alike))",
+            "{:.2f} by Fisher's mean ({:.2f} to {:.2f}) in the {} restarts",
         ),
         (
             "simplicity/table2",

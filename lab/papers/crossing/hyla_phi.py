@@ -117,13 +117,13 @@ def summary(table: pd.DataFrame) -> str:
     for task, verdict in differences(table, "test").items():
         name, unseen = TITLES[task][0], "not above chance" if ood[task].reason else _points(ood[task])
         early += [name] if verdict.reason else []
-        words += [] if verdict.reason else [f"{name} {_points(verdict)} (unseen combinations: {unseen})"]
+        words.append(f"{name} {_points(verdict)} (unseen combinations: {unseen})")
     first = (
         f"Not trained far enough to tell on {' and '.join(early)}: HYLA with {RELU} is not above chance. "
         if early
         else ""
     )
-    return f"{first}With the learned φ, points above {RELU}: {'; '.join(words) or 'not measured'}."
+    return f"{first}With the learned φ, points above {RELU}: {'; '.join(words)}."
 
 
 def _points(verdict: Verdict) -> str:

@@ -19,11 +19,12 @@ from lab.papers.simplicity.images.settings import origin as image_origin
 from lab.papers.simplicity.settings import KNOT_RATES, both_starts, episode_result, restarts
 from lab.papers.tables import Labelled
 from lab.plots import go
-from lab.plots.caption import counted, set_reading
+from lab.plots.caption import counted, set_reading, true_minus
 from lab.plots.panels import above, grid, line, place
-from lab.plots.style import BLUE, GREY, SIZE
+from lab.plots.style import BLACK, BLUE, GREY, ORANGE, SIZE
 from lab.scale import SCALES, model_scale
 from lab.spec import EpisodeSpec, InterpolatedSpec, Learned, RunSpec, replace
+from lab.statistics import LEVEL
 from lab.training.inner_task import FINE
 
 SET, LAYERS = "fashion_mnist", 1  # App. D
@@ -39,6 +40,7 @@ STARTS = {"relu": "from ReLU", "zero": "from zero"}
 ABLATED = f"{TITLES[SET]} as {REGRESSION}"
 _MOST = {"smoke": 2, "laptop": 80, "overnight": 160, "paper": 400}  # episodes
 DRAWN = 3  # of several searches
+PAIRS, COLUMNS = 6, 3  # of functions that are compared, and panels in a row
 IDENTICAL, OTHERS = 0.9, 0.8  # correlation of functions above which they are "nearly identical", and below which not
 NEAR_RELU = 0.99  # correlation with ReLU from which on a function has not left it
 ALL_BUT_ONE = 1 - 1e-9  # of a correlation, so that its transform is finite
@@ -208,19 +210,20 @@ def functions_moved(table: pd.DataFrame, scale: str) -> str:
     return "" if free.sum() >= FEWEST else f"{(~free).sum()} of {len(free)} restarts did not leave ReLU"
 
 
-def _restart_correlations(table: pd.DataFrame) -> Verdict:
-    """The mean of Fisher's transforms: the correlations themselves are skewed, and one of -.8 weighs as much as ten."""
+def fishers_mean(table: pd.DataFrame) -> estimates.Estimate:
+    """Of the correlations of restarts that left ReLU: the mean of Fisher's transforms, for the correlations themselves
+    are skewed, and one of -.8 weighs as much as ten."""
     correlations = restart_correlations(table)[left_relu(table)]
     transformed = np.arctanh(correlations.clip(-ALL_BUT_ONE, ALL_BUT_ONE))
-    mean = estimates.mean(transformed, "restarts", "restarts that left ReLU").mapped(lambda z: float(np.tanh(z)))
-    return Verdict(mean, above=IDENTICAL, refuted_below=OTHERS)
+    mean = estimates.mean(transformed, "restarts", "restarts that left ReLU")
+    return mean.mapped(lambda z: float(np.tanh(z)))
 
 
 FIG15 = (
     Claim(
         "alike",
         "The linear and cubic functions are nearly identical (correlated above .8 to .9)",
-        _restart_correlations,
+        lambda table: Verdict(fishers_mean(table), above=IDENTICAL, refuted_below=OTHERS),
         functions_moved,
         "what the paper calls nearly identical, for which it prints no number: this lies between the lab's .8 and .9,"
         " and does so, too, with knots weighted by the inputs that reach them (docs/log.md)",
@@ -230,38 +233,54 @@ FIG15 = (
 
 
 def fig15(table: pd.DataFrame) -> go.Figure:
-    """A column an interpolation, a row a start, whose functions have sizes of their own. table: method, search (where
-    there are several), restart, start, chosen, accuracy_val, x, value."""
-    shown = [kind for kind in INTERPOLATIONS if kind in set(table["method"])]
-    starts = sorted(table["start"].unique())
-    heads = [INTERPOLATIONS[kind] for kind in shown] + [""] * len(shown) * (len(starts) - 1)
-    figure = grid(heads, len(shown), 150, gap=52, top=84, horizontal=34)
-    looks = {False: ("other restarts", GREY, 0.9), True: ("chosen on validation data", BLUE, 2.2)}
-    listed = set()
-    for number, (start, kind) in enumerate((start, kind) for start in starts for kind in shown):
-        at, of = place(number, len(shown)), table[table["method"] == kind]
-        curves = of[of["start"] == start]
-        some = curves[curves["search"] < DRAWN] if "search" in curves else curves
-        for chosen, (name, ink, width) in looks.items():
-            for restart, rows in some[some["chosen"].astype(bool) == chosen].groupby("restart"):
-                hover = f"restart {restart + 1}, {STARTS.get(start, start)}: φ(%{{x:.2f}}) = %{{y:.3f}}"
-                look: dict[str, Any] = {"legendgroup": name, "showlegend": name not in listed, "hovertemplate": hover}
-                line(figure, rows["x"], rows["value"], ink, at, width, name=name, **look)
-                listed.add(name)
-        number_of = [one.loc[one["chosen"].astype(bool), "restart"].nunique() for one in (curves, of)]
-        above(figure, f"chosen: {number_of[0]} of {number_of[1]}", *at, side="right", size=SIZE - 2)
-        if at[1] == 1:
-            figure.update_yaxes(title_text=f"φ(x), {STARTS.get(start, start)}", row=at[0], col=1)
-    figure.update_xaxes(title_text="input x", row=len(starts))
+    """Above, a panel an interpolation: the chosen functions of a few searches, of the start that most of them have.
+    Below: the linear and the cubic function of one restart, from the least alike to the most.
+
+    table: method, search (where there are several), restart, start, chosen, accuracy_val, x, value.
+    """
+    shown, pairs = [kind for kind in INTERPOLATIONS if kind in set(table["method"])], _pairs(table)
+    heads = [INTERPOLATIONS[kind] for kind in shown] + [""] * (COLUMNS - len(shown)) + list(pairs)
+    figure = grid(heads, COLUMNS, 150, gap=58, top=84, horizontal=34)
+    for number, kind in enumerate(shown):
+        at, chosen = place(number, COLUMNS), table[(table["method"] == kind) & table["chosen"].astype(bool)]
+        starts = chosen.groupby("start")["restart"].nunique()
+        start = starts.idxmax()
+        words = f"{STARTS.get(start, start)}: {starts.max()} of {starts.sum()}"
+        above(figure, words, *at, side="right", size=SIZE - 2)
+        curves = list(chosen[chosen["start"] == start].groupby("restart"))[:DRAWN]
+        for n, (restart, rows) in enumerate(curves):
+            look: dict[str, Any] = {"name": "chosen function", "showlegend": not n + number, "legendgroup": "chosen"}
+            hover = f"restart {restart + 1}: φ(%{{x:.2f}}) = %{{y:.3f}}"
+            line(figure, rows["x"], rows["value"], BLUE, at, 1.6, hovertemplate=hover, **look)
+        relu = [relu_correlation(rows["x"].to_numpy(), rows["value"].to_numpy()) for _, rows in curves]
+        if all(r > NEAR_RELU for r in relu):
+            corner = {"x": 0.04, "y": 0.96, "xref": "x domain", "yref": "y domain", "xanchor": "left", "yanchor": "top"}
+            figure.add_annotation(text="stayed ReLU", font={"color": GREY}, row=at[0], col=at[1], **corner)
+    for number, (x, straight, cubic) in enumerate(pairs.values(), COLUMNS):
+        at, both = place(number, COLUMNS), ((LINEAR, straight, BLACK, ""), ("cubic", cubic, ORANGE, "dash"))
+        for kind, values, ink, dash in both:
+            look = {"name": f"{INTERPOLATIONS[kind]}, a restart", "legendgroup": kind, "showlegend": number == COLUMNS}
+            line(figure, x, values, ink, at, 1.8, dash, hovertemplate="φ(%{x:.2f}) = %{y:.3f}", **look)
+    figure.update_xaxes(title_text="input x", row=1 + -(-len(pairs) // COLUMNS))
+    figure.update_yaxes(title_text="φ(x)", col=1)
     figure.update_annotations(selector={"yshift": 3}, font_size=SIZE - 1)
-    count = table["search"].nunique() if "search" in table else 1
     set_reading(
         figure,
-        f"Drawn: {DRAWN} of {count} searches." if count > DRAWN else "",
-        "Rows: where functions started. Above: how many of the chosen ones did there. Each panel has its own vertical"
-        " scale. Beyond its ends a function is constant. Grey: what the other restarts of the same search found.",
+        f"Above: functions that searches chose on validation data ({DRAWN} at most), of the start that so many of them"
+        " have. Below: what one restart finds with straight lines and with a cubic spline, from the least to the most"
+        " alike; r: their correlation over control points. Each panel has its own vertical scale.",
     )
     return figure
+
+
+def _pairs(table: pd.DataFrame) -> dict[str, tuple[np.ndarray, np.ndarray, np.ndarray]]:
+    """The linear and the cubic function of a few restarts that left ReLU, evenly from the least to the most alike; by
+    their place and their correlation, in words."""
+    values = np.where(left_relu(table), restart_correlations(table), np.nan)
+    order = [int(one) for one in np.argsort(values) if np.isfinite(values[one])]
+    places = dict.fromkeys(np.linspace(0, len(order) - 1, min(PAIRS, len(order))).round().astype(int))
+    curves = _curves(table)
+    return {true_minus(f"{n + 1} of {len(order)}, r = {values[order[n]]:.2f}"): curves[order[n]] for n in places}
 
 
 def _functions_summary(table: pd.DataFrame) -> str:
@@ -269,9 +288,12 @@ def _functions_summary(table: pd.DataFrame) -> str:
     values = values[np.isfinite(values)]
     if not len(values):
         return "No restart left ReLU and zero, so there are no functions to compare."
-    spread = f"{values.mean():.2f} on average ({values.min():.2f} to {values.max():.2f})"
-    words = f"{spread} in the {counted(len(values), 'restart')} that left ReLU and zero"
-    return f"Correlation of the linear and the cubic function of the same restart: {words}."
+    mean = fishers_mean(table)
+    low, high = mean.interval(LEVEL)
+    spread = f", interval of the mean [{low:.2f}, {high:.2f}]" if np.isfinite(low) else ""
+    words = f"{mean.effect:.2f} by Fisher's mean ({values.min():.2f} to {values.max():.2f})"
+    restarts = f"in the {counted(len(values), 'restart')} that left ReLU and zero"
+    return f"Correlation of the linear and the cubic function of a restart: {words} {restarts}{spread}."
 
 
 ENTRIES = (

@@ -43,6 +43,7 @@ PRINTED = {
 }
 NAMES = {RELU: RELU, AVERAGE: "learned, average<br>over restarts", BEST: "learned,<br>best restart"}
 NAMES |= {kind: f"learned,<br>{words}" for kind, words in (interpolations.INTERPOLATIONS | OBJECTIVES).items()}
+STAYED = "stayed ReLU"
 NEAR, FAR = 1.0, 2.0  # points within which two kinds of runs do equally well, and beyond which they do not
 SIMILAR = 2.0  # times, within which two standard deviations are "quite similar"
 
@@ -116,7 +117,7 @@ def means(table: pd.DataFrame) -> pd.DataFrame:
         values = 100 * part["accuracy"].astype(float)
         known = values[np.isfinite(values)]
         if left_start(key)(table, ""):
-            name = name.replace("learned,", "stayed ReLU,")
+            name = name.replace("learned", STAYED)
         numbers = {"mean": known.mean(), "error": known.std(), "runs": len(known), "lost": len(part) - len(known)}
         entries.append({"key": key, "name": name} | numbers | {"paper": paper, "paper_error": error})
     return pd.DataFrame(entries)
@@ -257,6 +258,7 @@ def plot_table(table: pd.DataFrame, more: str = "") -> go.Figure:
     reach = entries[["error", "paper_error"]].fillna(0.0).to_numpy(float)
     ends = float(np.nanmin(values - reach)) - 1.5, float(np.nanmax(values + reach)) + 1.5
     figure = beside_printed([("test accuracy (%)", entries)], [ends])
+    stayed = entries["name"].str.startswith(STAYED).any()
     divergences = [f"{row.name.replace('<br>', ' ')}: {row.lost}" for row in entries.itertuples() if row.lost]
     set_reading(
         figure,
@@ -265,6 +267,7 @@ def plot_table(table: pd.DataFrame, more: str = "") -> go.Figure:
         if entries["runs"].max() > 1
         else "one seed only, so ours have no spread.",
         "The axis does not begin at 0.",
+        f"{STAYED}: what a search gave is the ReLU that it began from." if stayed else "",
         more,
         f"Diverged runs (left out): {'; '.join(divergences)}." if divergences else "",
     )

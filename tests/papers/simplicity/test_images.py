@@ -226,14 +226,7 @@ def test_the_best_number_of_layers_is_that_of_validation_data(made):
 def test_plots_hold_every_run(made, name):
     table, drawn = made[name].table, made[name].plot
     table = retained(table) if name == FIG2 else table
-    small = "markers" if name in (FIG4, FIG18) else "one run"
-    points = [
-        y
-        for trace in drawn.data
-        if (small in trace.name or trace.mode == small)
-        for y in trace.y
-        if "printed" not in trace.name and (small == "markers" or small in trace.name)
-    ]
+    points = [y for trace in drawn.data if "one run" in trace.name for y in trace.y]
     wanted = 100 * table["accuracy"]
     if name in (FIG4, FIG18):
         drawn_twice = (
@@ -241,6 +234,17 @@ def test_plots_hold_every_run(made, name):
         )  # against training accuracy: those without complexity, too
         wanted = pd.concat([wanted[table["tv"] > 0], drawn_twice])
     assert sorted(points) == pytest.approx(sorted(wanted))
+
+
+def test_a_rank_correlation_is_that_of_the_claim_and_of_the_large_marks(made):
+    table = made[FIG18].table
+    table = table[(table["mode"] == "regression") & (table["set"] == "mnist") & (table["tv"] > 0)]
+    drawn = entry(FIG18).plot(table)
+    marks = [trace for trace in drawn.data if "one run" not in trace.name and trace.xaxis == "x2"]
+    x, y = (np.concatenate([trace[axis] for trace in marks]) for axis in "xy")
+    known = pd.Series(x).corr(pd.Series(y), method="spearman")
+    (said,) = [note.text for note in drawn.layout.annotations if "ρ" in note.text]
+    assert f"{known:.2f}".replace("-", "−") in said and said.removeprefix("ρ = ") in entry(FIG18).summary(table)
 
 
 def test_a_run_that_diverged_is_counted_and_not_drawn(made):

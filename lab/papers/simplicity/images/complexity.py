@@ -3,13 +3,13 @@ Figure 4 is of MNIST alone."""
 
 from __future__ import annotations
 
+from math import isfinite
 from typing import Any
 
-import numpy as np
 import pandas as pd
 
 from lab import estimates
-from lab.papers.claims import NOTHING, Claim, Verdict, all_of, on_every_reading, spearman
+from lab.papers.claims import NOTHING, Claim, Verdict, all_of, on_every_reading
 from lab.papers.entry import Entry
 from lab.papers.simplicity.complexity import logarithms, probabilities, variation
 from lab.papers.simplicity.images.accuracy import SHOWN, TASKS, accuracies, against, diverged_runs, notes, plan
@@ -17,11 +17,10 @@ from lab.papers.simplicity.images.settings import CLASSIFICATION, FIRST, FROM_ZE
 from lab.papers.tables import Labelled, alive, ratios
 from lab.plots import go
 from lab.plots.caption import set_reading, true_minus
-from lab.plots.panels import above, grid, log_axis, place
+from lab.plots.panels import above, grid, log_axis, place, points
 from lab.plots.style import BLACK, METHOD_SYMBOLS, SIZE, colour, faded, method_title, methods_of
 from lab.probes.calling import function_of
-
-RESAMPLES = 1_000  # of configurations, for the interval of a rank correlation
+from lab.statistics import LEVEL
 
 
 def measure(runs: Labelled, examples: int) -> pd.DataFrame:
@@ -38,10 +37,18 @@ def measure(runs: Labelled, examples: int) -> pd.DataFrame:
 
 
 def _correlation(table: pd.DataFrame, name: str, mode: str) -> estimates.Estimate:
-    """Of test accuracy and complexity over models (methods and numbers of layers, each the mean of its seeds)."""
-    rows = alive(table[(table["set"] == name) & (table["mode"] == mode)])
-    means = rows.groupby(["method", "layers"])[["tv", "accuracy"]].mean()
+    return _over_models(table[(table["set"] == name) & (table["mode"] == mode)])
+
+
+def _over_models(rows: pd.DataFrame) -> estimates.Estimate:
+    """Rank correlation of test accuracy and complexity over models (methods and numbers of layers, means of seeds)."""
+    means = _models(alive(rows))
     return estimates.rank_correlation(means["tv"], means["accuracy"], "models")
+
+
+def _models(rows: pd.DataFrame) -> pd.DataFrame:
+    """The mean over seeds of each model: method, layers, accuracy, accuracy_train, tv."""
+    return rows.groupby(["method", "layers"])[["accuracy", "accuracy_train", "tv"]].mean().reset_index()
 
 
 def _correlated(table: pd.DataFrame) -> Verdict:
@@ -102,18 +109,10 @@ FIG18 = (
 
 
 def _rank(table: pd.DataFrame) -> str:
-    """Spearman's rank correlation of complexity and test accuracy over the models of a table; with its 95 % interval,
-    from configurations drawn anew, each with all its seeds, where there are four or more."""
-    text = f"{table['tv'].corr(table['accuracy'], method='spearman'):.2f}"
-    groups = [rows[["tv", "accuracy"]].to_numpy(float) for _, rows in table.groupby(["method", "layers"])]
-    if len(groups) >= 4:
-        rng, ranks = np.random.default_rng(0), []
-        for _ in range(RESAMPLES):
-            drawn = np.concatenate([groups[i] for i in rng.integers(len(groups), size=len(groups))])
-            ranks.append(spearman(drawn[:, 0], drawn[:, 1]))
-        low, high = np.nanpercentile(ranks, (2.5, 97.5))
-        text += f" [{low:.2f}, {high:.2f}]"
-    return true_minus(text)
+    """The rank correlation in words, with its 95 % interval where there is one."""
+    rank = _over_models(table)
+    low, high = rank.interval(LEVEL)
+    return true_minus(f"{rank.effect:.2f}{f' [{low:.2f}, {high:.2f}]' if isfinite(low) else ''}")
 
 
 def _ranks(table: pd.DataFrame) -> str:
@@ -142,8 +141,7 @@ def fig18(table: pd.DataFrame) -> go.Figure:
     heads = [text for (name, mode), _ in panels for text in (f"{TITLES[name]}, {mode}", "")]
     figure = grid(heads, 2, 190, gap=84, top=96, horizontal=60)
     for line, (_, rows) in enumerate(panels, 1):
-        training = 100 * rows["accuracy_train"]
-        _points(figure, rows, training, (line, 1), line == 1, "training accuracy %{x:.1f} %")
+        _points(figure, rows, "accuracy_train", (line, 1), line == 1, "training accuracy %{x:.1f} %")
         _against_complexity(figure, rows, (line, 2), legend=False)
     figure.update_xaxes(title_text="training accuracy (%)", col=1)
     figure.update_yaxes(title_text="test accuracy (%)", col=1)
@@ -154,39 +152,39 @@ def fig18(table: pd.DataFrame) -> go.Figure:
 def _against_complexity(figure: go.Figure, rows: pd.DataFrame, at: tuple[int, int], legend: bool) -> None:
     every = alive(rows)
     rows = every[every["tv"] > 0]
-    _points(figure, rows, rows["tv"], at, legend, "total variation %{x:.3g}")
+    _points(figure, rows, "tv", at, legend, "total variation %{x:.3g}")
     unit = "probability" if len(rows) and rows["mode"].iloc[0] == CLASSIFICATION else "class id"
     figure.update_xaxes(title_text=f"total variation ({unit})", row=at[0], col=at[1], **log_axis(rows["tv"]))
     if len(every) > 2:
         above(figure, f"ρ = {_rank(every)}", *at, side="right", size=SIZE - 1)
 
 
-def _points(
-    figure: go.Figure, table: pd.DataFrame, x: pd.Series, at: tuple[int, int], legend: bool, about: str
-) -> None:
-    """A mark a model, by method. about: x in words."""
+def _points(figure: go.Figure, table: pd.DataFrame, x: str, at: tuple[int, int], legend: bool, about: str) -> None:
+    """A mark a model, the mean of its seeds, and a small one a run. x: a column; about: the same in words."""
+    scale = 1 if x == "tv" else 100
     for method in methods_of(table):
-        rows, name = table[table["method"] == method], method_title(method)
-        mark = {"symbol": METHOD_SYMBOLS[method], "size": 5 + 1.5 * rows["layers"]}
-        mark |= {"color": faded(colour(method), 0.75), "line": {"width": 0.6, "color": BLACK}}
-        hover = (
-            f"{name}, %{{customdata[0]}} hidden layers, seed %{{customdata[1]}}<br>{about}, test accuracy %{{y:.1f}} %"
-        )
+        rows, name, ink = table[table["method"] == method], method_title(method), colour(method)
+        hidden: dict[str, Any] = {"legendgroup": method, "showlegend": False, "hoverinfo": "skip"}
+        runs = scale * rows[x], 100 * rows["accuracy"]
+        points(figure, *runs, faded(ink, 0.45), at, 4, METHOD_SYMBOLS[method], name=f"{name}, one run", **hidden)
+        means = _models(rows)
+        mark = {"symbol": METHOD_SYMBOLS[method], "size": 5 + 1.5 * means["layers"]}
+        mark |= {"color": faded(ink, 0.75), "line": {"width": 0.6, "color": BLACK}}
+        hover = f"{name}, %{{customdata}} hidden layers<br>{about}, test accuracy %{{y:.1f}} %<extra></extra>"
         look = {"mode": "markers", "name": name, "legendgroup": method, "showlegend": legend, "marker": mark}
-        look |= {"customdata": rows[["layers", "seed"]], "hovertemplate": f"{hover}<extra></extra>"}
-        figure.add_scatter(x=x[rows.index], y=100 * rows["accuracy"], row=at[0], col=at[1], **look)
+        look |= {"customdata": means["layers"], "hovertemplate": hover}
+        figure.add_scatter(x=scale * means[x], y=100 * means["accuracy"], row=at[0], col=at[1], **look)
 
 
 def _explain(figure: go.Figure, table: pd.DataFrame) -> None:
     zeros = int((table["tv"] == 0).sum())
     set_reading(
         figure,
-        "One mark a model: methods, numbers of hidden layers, seeds; its size grows with the layers. Total variation:"
-        " ups and downs of what a model answers on straight paths between training images, the straight line between a"
-        " path's ends subtracted (mean over paths, logarithmic axis); of the number that it predicts, which lies in"
-        " [-1, 1], or of the probability of a random class. ρ: Spearman's rank correlation of the marks, with its 95 %"
-        " bootstrap interval over configurations (method and number of layers), whose seeds stay together.",
-        f"Not drawn, because their total variation is 0: {zeros} of {len(table)}." if zeros else "",
+        "Large: a model (method and hidden layers: more, larger), mean of seeds; small: runs. Total variation: ups and"
+        " downs of answers on straight paths between training images, less the line between a path's ends; of the"
+        " predicted number, in [-1, 1], or of the probability of a random class. ρ: Spearman's rank correlation of"
+        " models, 95 % interval.",
+        f"Not drawn, because their total variation is 0: {zeros} of {len(table)} runs." if zeros else "",
         diverged_runs(table),
     )
 

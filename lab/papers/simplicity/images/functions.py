@@ -43,6 +43,7 @@ from lab.search_results import EpisodeResult
 from lab.spec import EpisodeSpec, Learned, Perceptron, RunSpec, replace
 
 NEAR_RELU = 0.99  # share of a function's variance that ReLU explains, above which the search has not left it
+LIKE_RELU = 0.9  # the same, above which what a function has more than ReLU is drawn
 SMOOTHED = {"as they are": 1, "over 3 knots": 3, "over 5 knots": 5}
 SEARCHES = {"smoke": 1, "laptop": 1, "overnight": 3, "paper": 1}  # of Figure 16, for each set, mode and start
 ONE_FUNCTION = ["set", "search", "restart", "mode"]
@@ -306,30 +307,38 @@ def draw(table: pd.DataFrame, functions: pd.DataFrame) -> go.Figure:
     for row, ((name, mode), rows) in enumerate(kinds, 1):
         of = functions[(functions["set"] == name) & (functions["mode"] == mode)]
         for column, method in enumerate(methods, 1):
-            _panel(figure, of[of["method"] == method], mode, method, (row, column))
+            less = _panel(figure, of[of["method"] == method], mode, method, (row, column))
             best = rows[(rows["method"] == method) & rows["chosen"]]
             if len(best):
                 up = " and ".join("constant" if np.isnan(value) else f"{value:.1f}" for value in best["turns"])
-                above(figure, f"{method_title(method)}: {up}", row, column, size=SIZE - 2)
+                words = " − ReLU" if less else f": {up} × its range"
+                above(figure, f"{method_title(method)}{words}", row, column, size=SIZE - 2)
         above(figure, f"<b>{TITLES[name]}, {mode}</b>", row, 1, size=SIZE + 1)
         figure.layout.annotations[-1].update(yshift=19)
     figure.update_yaxes(title_text="φ(x)", col=1, secondary_y=False)
     figure.update_xaxes(title_text="input x", row=len(kinds))
     set_reading(
         figure,
-        "Above each panel: how far the function goes up and down, in multiples of its range (1: it only rises or only"
-        " falls). Shaded: inputs that it receives in a trained network, on test rows; panels show where nearly all of"
-        " them are, their height is that of the function where 98 % are. Thin: what restarts and searches"
-        " found that is not shown. Outside its knots a function is constant.",
+        "− ReLU: what a function has more than ReLU, to which it is nearly equal; × its range: how far others go up and"
+        " down (1: it only rises or falls). Shaded: inputs that it receives in a trained network; panels show where"
+        " nearly all of them are. Thin: what other restarts and searches found.",
     )
     return figure
 
 
-def _panel(figure: go.Figure, rows: pd.DataFrame, mode: str, method: str, at: tuple[int, int]) -> None:
+def _panel(figure: go.Figure, rows: pd.DataFrame, mode: str, method: str, at: tuple[int, int]) -> bool:
+    """Draw functions of a method; those like ReLU less ReLU, which is returned: else all one could see is a ramp."""
     where = {"row": at[0], "col": at[1]}
     if not len(rows):
         figure.update_yaxes(visible=False, secondary_y=True, **where)
-        return
+        return False
+    rows = rows.sort_values("x").assign(relu=rows["x"].clip(lower=0))
+    like = rows.groupby(["search", "restart", "layer"]).filter(
+        lambda one: r_squared(one["value"].to_numpy(float), one["relu"].to_numpy(float)) > LIKE_RELU
+    )
+    less = like["chosen"].sum() == rows["chosen"].sum()
+    if less:
+        rows = like.assign(value=like["value"] - like["relu"])
 
     def curve(rows: pd.DataFrame, name: str, ink: str, width: float, y: str = "value", dash: str = "") -> None:
         hover = {"hovertemplate": "φ(%{x:.2f}) = %{y:.3g}"} if width > 1.5 else {"hoverinfo": "skip"}
@@ -341,10 +350,11 @@ def _panel(figure: go.Figure, rows: pd.DataFrame, mode: str, method: str, at: tu
     x, density = known.index.to_numpy(), np.nan_to_num(known.to_numpy(float))
     draw_inputs(figure, x, density, at, legend=not named(figure, "inputs"))
     for _, part in rows[~rows["chosen"]].groupby(["search", "restart", "layer"]):
-        curve(part, "others found", faded(GREY, 0.6), 1)
+        curve(part, "others found", faded(GREY, 0.4), 1)
     first = chosen[chosen["layer"] == 1].sort_values("x")
     if method == FROM_RELU:
-        known = first.assign(relu=first["x"].clip(lower=0), gelu=gelu(first["x"].to_numpy()))
+        under = first["relu"] if less else 0.0
+        known = first.assign(relu=first["relu"] - under, gelu=gelu(first["x"].to_numpy()) - under)
         curve(known, RELU, colour(RELU), 1.4, "relu", "6px,3px")
         if mode == CLASSIFICATION:
             curve(known, "GELU", BLACK, 1.2, "gelu", "dot")
@@ -360,6 +370,7 @@ def _panel(figure: go.Figure, rows: pd.DataFrame, mode: str, method: str, at: tu
     pad = 0.12 * np.ptp(inside) or 0.5
     figure.update_xaxes(range=(low, high), nticks=6, **where)
     figure.update_yaxes(range=(inside.min() - pad, inside.max() + pad), nticks=5, secondary_y=False, **where)
+    return bool(less)
 
 
 def _notes(scale: str, searches: int = 1) -> list[str]:

@@ -30,6 +30,7 @@ WIDTHS = {"smoke": (8, 16), "laptop": (64, 256, 512), "paper": (64, 256, 512, 76
 FLOOR = 0.9  # test accuracy at the end, below which a run that solved its task counts as overfitted after all
 PERCENT = f"{100 * LEVEL:.0f} %"
 NEVER = "not by the last step"
+HIGHER = 1.4, 1.67, 2.0  # times the last step, where runs that never get there are drawn, and their name
 FEWEST = 3  # runs that an interval is told of: that of two is wider than any axis
 
 
@@ -169,9 +170,7 @@ def fig13(table: pd.DataFrame) -> go.Figure:
         name = f"open: ends below {100 * FLOOR:.0f} %"
         points(figure, [None], [None], INK, size=8, symbol=f"{symbol}-open", name=name, hoverinfo="skip")
     figure.add_hline(y=top, line={"color": GREY, "dash": "dot", "width": 1})
-    lowest = np.nanmin([top, table["step"].min()])
-    ticks = [digit * 10**power for power in range(7) for digit in (1, 3)]
-    figure.update_yaxes(type="log", range=np.log10([0.6 * lowest, 3 * top]), tickvals=ticks, tickformat=",")
+    step_axes(figure, float(np.nanmin([top, table["step"].min()])), top, bool(table["step"].isna().any()))
     figure.update_xaxes(title_text="table that is not the test split (%)", col=1)
     figure.update_xaxes(title_text="width (hidden units)", col=2)
     figure.update_yaxes(title_text=f"first step with {PERCENT} (log scale)", col=1)
@@ -182,6 +181,14 @@ def fig13(table: pd.DataFrame) -> go.Figure:
         f" that never get there. Hollow: runs that get there and end below {100 * FLOOR:.0f} %.",
     )
     return figure
+
+
+def step_axes(figure: go.Figure, lowest: float, top: float, never: bool) -> None:
+    """Logarithmic axes of steps to the last one, `top`, and above it a place for what never gets there."""
+    ticks = {step: f"{step:,}" for power in range(7) for step in (10**power, 3 * 10**power) if step <= top}
+    ticks |= {HIGHER[1] * top: "never"} if never else {}
+    ends = np.log10([0.6 * lowest, (3 if never else 1.2) * top])
+    figure.update_yaxes(type="log", range=ends, tickvals=list(ticks), ticktext=list(ticks.values()))
 
 
 def draw_steps(figure: go.Figure, rows: pd.DataFrame, method: str, top: float, at: tuple[int, int]) -> None:
@@ -195,7 +202,7 @@ def draw_steps(figure: go.Figure, rows: pd.DataFrame, method: str, top: float, a
     symbols = [METHOD_SYMBOLS[method] + ("" if end >= FLOOR else "-open") for end in rows["accuracy"]]
     points(figure, rows["x"], rows["step"], ink, at, 8, symbols, name=f"{method}, one run", **look)
     never = rows.loc[rows["step"].isna(), "x"]
-    heights = [(1.4 if method == RELU else 2) * top] * len(never)  # so that one does not hide the other
+    heights = [HIGHER[0 if method == RELU else 2] * top] * len(never)  # so that one does not hide the other
     look["hovertemplate"] = f"%{{x}}: {NEVER}"
     points(figure, never, heights, ink, at, 8, "x-thin-open", name=f"{method}, never", **look)
 

@@ -16,7 +16,7 @@ from lab.papers.claims import Claim, Verdict, absent, all_of
 from lab.papers.entry import Entry, Planned
 from lab.papers.simplicity.first_steps import FEWEST, PERCENT, curves, reached, spare
 from lab.papers.simplicity.settings import ADDITION, LEARNED, LEVEL, METHODS, OPERATIONS, RELU, grokking, of_operations
-from lab.papers.simplicity.sines import FASTER, FUNCTION, diverged_words, draw_function, draw_restarts, functions
+from lab.papers.simplicity.sines import FUNCTION, REACHED, diverged_words, draw_function, draw_restarts, functions
 from lab.papers.tables import POINTS, compare_one, gains, per_seed, speed_up, steps_to
 from lab.plots import go
 from lab.plots.caption import counted, set_reading
@@ -102,7 +102,7 @@ def fig11(table: pd.DataFrame, functions: pd.DataFrame) -> go.Figure:
 
     table: task, method, seed, step, accuracy, accuracy_train, diverged. functions: as of `sines.functions`.
     """
-    heads = [*map(method_title, METHODS), "the function", "all restarts"]
+    heads = [*map(method_title, METHODS), "the chosen function", "all restarts, others grey"]
     figure = grid(heads, 2, height=190, gap=74, top=78, second_y=True)
     for number, method in enumerate(METHODS):
         _draw_runs(figure, table[table["method"] == method], method, place(number, 2))
@@ -114,11 +114,8 @@ def fig11(table: pd.DataFrame, functions: pd.DataFrame) -> go.Figure:
     figure.update_yaxes(title_text="φ(x)", row=2, col=1, secondary_y=False)
     set_reading(
         figure,
-        f"Thin: one run a seed. Thick: mean over seeds. Above the curves: mean step at which test accuracy reaches"
-        f" {PERCENT}, ± its 95 % confidence interval (Student's t), of the seeds that get there.",
+        REACHED,
         FUNCTION,
-        FASTER,
-        "All restarts: those not chosen are grey; above, the accuracy on validation rows (val), which decided.",
         diverged_words(table),
     )
     return figure
@@ -144,10 +141,8 @@ def fig28(table: pd.DataFrame, functions: pd.DataFrame) -> go.Figure:
         figure.update_xaxes(title_text=name, row=len(tasks), col=column)
     set_reading(
         figure,
-        f"Thin: one run a seed. Thick: mean over seeds. Above the curves: mean first step with {PERCENT} test accuracy,"
-        " ± its 95 % confidence interval (Student's t), of the seeds that get there.",
+        REACHED,
         FUNCTION,
-        FASTER,
         diverged_words(table),
     )
     return figure

@@ -21,7 +21,7 @@ from lab.papers.tables import POINTS, alive, compare_one, gains_on_rows, per_see
 from lab.plots import go
 from lab.plots.caption import set_reading, signed
 from lab.plots.panels import BOTTOM, colour_bar, grid, place, points, whiskers, write_cells
-from lab.plots.style import DIVERGING, GREY, SEQUENCE, SIZE, faded
+from lab.plots.style import CELL_INK, DIVERGING, GREY, SEQUENCE, SIZE, faded
 from lab.spec import EpisodeSpec, Learned, Part, replace
 from lab.statistics import INTERVAL, LEVEL, half_width
 
@@ -47,7 +47,6 @@ FEWEST_FUNCTIONS = 5  # for a correlation over functions
 EASIER = ("mnist", "fashion_mnist")  # where ReLU is the most accurate in the paper
 REACH = 20.0  # points at which the colours end
 ROW = 58  # px
-CLOSE = 0.03  # of the range of the marks: their numbers would overlap
 
 
 def shared_search(scale: str, source: str) -> EpisodeSpec:
@@ -219,9 +218,11 @@ def _correlation(table: pd.DataFrame) -> str:
     low, high = np.clip([verdict.low, verdict.high], -1, 1)  # NaN stays
     spread = f" [{low:.2f}, {high:.2f}]" if low == low else ""
     pair = " and ".join(TITLES[name] for name in verdict.case.split(" and "))
-    return (
+    reason = _several_functions(table, "")
+    said = (
         f"Correlation of gains over ReLU on {pair}, over models with learned functions: {verdict.effect:.2f}{spread}."
     )
+    return f"This cannot tell ({reason}). {said}" if reason else said
 
 
 def table4(table: pd.DataFrame) -> go.Figure:
@@ -232,7 +233,11 @@ def table4(table: pd.DataFrame) -> go.Figure:
     def matrix(values: str) -> pd.DataFrame:
         return cells.pivot(index="source", columns="target", values=values).loc[sources, targets]
 
-    cells["text"] = [f"{plus_minus(row.mean, row.half)}<br>paper {row.paper:.1f}" for row in cells.itertuples()]
+    gains = cells[["gain", "paper_gain"]].map(lambda gain: f" ({signed(gain)})").where(cells["source"] != RELU, "")
+    cells["text"] = [
+        f"{plus_minus(row.mean, row.half)}{gain}<br>paper {row.paper:.1f}{theirs}"
+        for row, gain, theirs in zip(cells.itertuples(), gains["gain"], gains["paper_gain"], strict=True)
+    ]
     figure = grid([""], 1, ROW * len(sources), top=34, left=104)
     bar = colour_bar("gain over ReLU (points)", -14 / (ROW * len(sources)), (-20, -10, 0, 10, 20))
     colours = {"zmin": -REACH, "zmax": REACH, "colorscale": DIVERGING, "colorbar": bar}
@@ -256,7 +261,8 @@ def table4(table: pd.DataFrame) -> go.Figure:
     spread = " ± half the width of its 95 % interval (Student's t)" if several else " (one seed, no interval)"
     set_reading(
         figure,
-        f"In a cell: accuracy in %, mean over seeds{spread}; below, what the paper prints.",
+        f"In a cell: accuracy in %, mean over seeds{spread}; below, what the paper prints; in brackets,"
+        " the gain over ReLU.",
         f"Diverged runs (left out): {'; '.join(divergences)}." if divergences else "",
     )
     return figure
@@ -272,27 +278,29 @@ def fig19(table: pd.DataFrame) -> go.Figure:
     figure = grid([""] * len(pairs), columns, 290, gap=64, top=60)
     for number, (one, other) in enumerate(pairs):
         at, both = place(number, columns), cells[[one, other]].dropna()
-        sides = _label_sides(both)
         for index, (source, rows) in enumerate(both.groupby("source", sort=False)):
             halves = (gains["half"].unstack("target").loc[rows.index, name] for name in (one, other))
             ink = SEQUENCE[index]
-            error_x, error_y = (whiskers(half, 0, 1) | {"color": faded(ink, 0.5)} for half in halves)
+            error_x, error_y = (whiskers(half, 0, 1) | {"color": faded(ink, 0.35)} for half in halves)
             look: dict[str, Any] = {"name": NAMES[source], "legendgroup": source, "showlegend": not number}
-            look |= {"error_x": error_x, "error_y": error_y, "mode": "markers+text", "textfont": {"size": SIZE}}
-            look |= {"text": rows.index.get_level_values("layers").astype(str)}
-            look |= {"textposition": [sides[mark] for mark in rows.index]}
+            look |= {"error_x": error_x, "error_y": error_y, "mode": "markers+text"}
+            look |= {"text": rows.index.get_level_values("layers").astype(str), "textposition": "middle center"}
+            look |= {"textfont": {"size": SIZE - 1, "color": CELL_INK}}
             hover = f"{NAMES[source]}, %{{text}} hidden layers: %{{x:+.1f}} and %{{y:+.1f}} points"
-            points(figure, rows[one], rows[other], ink, at, 10, "square", hovertemplate=hover, **look)
+            symbol = ("circle", "square", "diamond", "hexagon")[index % 4]
+            points(figure, rows[one], rows[other], faded(ink, 0.6), at, 17, symbol, hovertemplate=hover, **look)
         for add in (figure.add_hline, figure.add_vline):
             add(0, line={"color": GREY, "width": 1.4}, row=at[0], col=at[1])
-        corner = {"x": 0, "y": 0, "xanchor": "right", "yanchor": "top", "showarrow": False}
-        figure.add_annotation(text="ReLU", font={"size": SIZE, "color": GREY}, row=at[0], col=at[1], **corner)
+        corner = {"xref": "x domain", "yref": "y domain", "showarrow": False, "font": {"size": SIZE, "color": GREY}}
+        for x, y, words in ((1, 1, "better than ReLU on both"), (0, 0, "worse than ReLU on both")):
+            side = {"xanchor": ("left", "right")[x], "yanchor": ("bottom", "top")[y]}
+            figure.add_annotation(x=x, y=y, text=words, row=at[0], col=at[1], **side, **corner)
         figure.update_xaxes(title_text=f"{TITLES[one]}: gain over ReLU (points)", row=at[0], col=at[1])
         figure.update_yaxes(title_text=f"{TITLES[other]}: gain (points)", row=at[0], col=at[1])
     divergences = int(table["diverged"].astype(bool).sum())
     set_reading(
         figure,
-        "Beside a mark: the number of hidden layers. Upper right: better than ReLU on both sets. Means over seeds"
+        "In a mark: the number of hidden layers. Grey lines: ReLU. Means over seeds"
         + (f"; lines: {INTERVAL}, of ours and of ReLU's." if gains["half"].notna().any() else "."),
         f"{divergences} runs diverged and are left out." if divergences else "",
     )
@@ -311,17 +319,6 @@ def _gains_by_model(table: pd.DataFrame) -> pd.DataFrame:
     gains = pd.DataFrame(rises, ["mean", "half"]).T.rename_axis(["source", "layers", "target"])
     order = [source for source in known["source"].unique() if source != RELU]
     return gains.reindex(order, level="source")
-
-
-def _label_sides(marks: pd.DataFrame) -> dict[tuple[str, int], str]:
-    """On which side of each mark its number stands: on the left where another mark is close on the right."""
-    places = ((marks - marks.min()) / (marks.max() - marks.min()).replace(0, 1)).to_numpy(float)
-    away = places[None] - places[:, None]  # from mark i to mark j
-    on_the_right = (away[..., 0] > 0) & (np.abs(away) < CLOSE).all(2)
-    return {
-        mark: "bottom left" if close.any() else "top right"
-        for mark, close in zip(marks.index, on_the_right, strict=True)
-    }
 
 
 _SHARED: dict[str, Any] = {

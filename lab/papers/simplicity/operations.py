@@ -49,7 +49,7 @@ GUESSES = (
     " as a share of the best in its row",
     "the function for all operations is learned in episodes that take them in turn",
 )
-ROW, LABELS, BELOW = 27, 128, 84  # px: a row; names of functions below the matrix; axis name and colour bar below them
+ROW, BELOW = 27, 84  # px: a row; axis name and colour bar below the names of functions
 
 
 def everywhere(scale: str = "laptop") -> EpisodeSpec:
@@ -208,8 +208,12 @@ def fig14(table: pd.DataFrame) -> go.Figure:
     tasks, known = list(kinds.index), list(cells["function"].unique())
     names = [task for task in tasks if task in known] + [name for name in known if name not in tasks]
     values = 100 * cells.pivot(index="task", columns="function", values="score").loc[tasks, names]
-    x = [name if name in (RELU, EVERY) else operation_title(name) for name in names]
-    y = [f"{operation_title(task)}{' *' if kind == 'easy' else ''}" for task, kind in kinds.items()]
+    ring = {operation_title(task).partition(" (")[2] for task in tasks}  # one for all need not be written so often
+    short = {
+        name: operation_title(name).partition(" (")[0] if len(ring) == 1 else operation_title(name) for name in tasks
+    }
+    x = [short.get(name, name) for name in names]
+    y = [f"{short[task]}{' *' if kind == 'easy' else ''}" for task, kind in kinds.items()]
     figure = go.Figure()
     hover = "%{y}, function of %{x}: %{z:.0f} %<extra></extra>"
     look = {"coloraxis": "coloraxis", "xgap": 1, "ygap": 1, "hoverongaps": False}
@@ -222,17 +226,20 @@ def fig14(table: pd.DataFrame) -> go.Figure:
             column = names.index(task)
             corners = {"x0": column - 0.48, "x1": column + 0.48, "y0": row - 0.46, "y1": row + 0.46}
             figure.add_shape(type="rect", line={"color": VERMILLION, "width": 2}, **corners)
-    inner = ROW * (len(y) + 1)
+    inner, labels = ROW * (len(y) + 1), round(14 + 3.8 * max(map(len, x)))
     title = "share of the best accuracy of the row; *: of the best speed (%)"
-    bar = colour_bar(title, -(LABELS + 24) / inner, (0, 25, 50, 75, 100))
+    bar = colour_bar(title, -(labels + 24) / inner, (0, 25, 50, 75, 100))
     figure.update_layout(
         template=TEMPLATE,
-        height=14 + inner + LABELS + BELOW,
-        margin={"l": 158, "r": 14, "t": 14, "b": LABELS + BELOW},
+        height=14 + inner + labels + BELOW,
+        margin={"l": 158, "r": 14, "t": 14, "b": labels + BELOW},
         coloraxis={"colorscale": SEQUENTIAL, "cmin": 0, "cmax": 100, "colorbar": bar},
     )
     plain = {"showgrid": False, "showline": False, "ticks": ""}
-    figure.update_xaxes(tickangle=-40, categoryarray=x, title={"text": "function", "standoff": 4}, **plain)
+    of_all = f" this operation ({ring.pop()}" if len(ring) == 1 else ""
+    figure.update_xaxes(
+        tickangle=-40, categoryarray=x, title={"text": f"function learned for{of_all}, or ReLU", "standoff": 4}, **plain
+    )
     figure.update_yaxes(autorange="reversed", categoryarray=[*y, "mean"], **plain)
     set_reading(
         figure,

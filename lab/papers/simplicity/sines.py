@@ -47,15 +47,12 @@ SEARCHES = {"smoke": 1, "laptop": 1, "overnight": 3, "paper": 1}
 LONG_SEARCH = 400
 SINE = "nearest sine"
 FUNCTION = (
-    f"Shaded: inputs that the learned function receives in a trained network, on test rows; at least {100 * SHOWN:g} %"
-    " of them are in the panel. Dotted: the sine, on a straight line, that is nearest to the function where its inputs"
-    " are, with its periods per unit of x; R²: the share of the function's variance around the best line that this sine"
-    " explains (noise: what it explains of random values at the same knots, at most in 19 of 20 draws); no sine is"
-    " drawn where it explains less than noise."
+    "Shaded: inputs in a trained network. Dotted: the nearest sine there, on a straight line, in periods per unit; R²:"
+    " its share of the function's variance (noise: of random knots, in 19 of 20 draws; below it no sine is drawn)."
 )
-FASTER = (
-    "Times as fast: ratio of geometric means; a run that does not get there counts with its last step. Brackets: 95 %"
-    " interval over seeds."
+REACHED = (
+    f"Thin: one run; thick: mean; above: mean step with {PERCENT}, ± its 95 % interval over seeds; in ratios, runs that"
+    " never get there have their last step."
 )
 
 
@@ -169,10 +166,8 @@ def fig12(table: pd.DataFrame, functions: pd.DataFrame) -> go.Figure:
     name_axes(figure, len(tasks), 2, "input x", "φ(x)")
     set_reading(
         figure,
-        f"Above each panel: mean first step with {PERCENT} test accuracy, ± its"
-        " 95 % confidence interval (Student's t), of the seeds that get there.",
+        f"Above each panel: mean step with {PERCENT}, ± its 95 % interval over seeds that get there.",
         FUNCTION,
-        FASTER,
         diverged_words(table),
     )
     return figure
@@ -199,10 +194,9 @@ def _by_search(table: pd.DataFrame, functions: pd.DataFrame) -> go.Figure:
     apart = float(np.diff(np.unique(functions["x"])).mean())
     set_reading(
         figure,
-        f"One panel a search; above it, the mean first step with {PERCENT} test accuracy of models with its function, ±"
-        " its 95 % confidence interval over seeds (Student's t), of those that get there.",
+        f"One panel a search; above it, the mean step with {PERCENT}, ± its 95 % interval over seeds that get there.",
         FUNCTION,
-        f"Knots are {apart:.2g} apart, so that no function can have more than {0.5 / apart:.3g} periods per unit.",
+        f"Knots are {apart:.2g} apart, for {0.5 / apart:.3g} periods per unit at most.",
     )
     return figure
 

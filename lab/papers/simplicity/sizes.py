@@ -13,7 +13,7 @@ import pandas as pd
 from lab.papers.claims import Claim, Verdict, on_every_reading
 from lab.papers.entry import SILENT, Entry, Field, Planned
 from lab.papers.simplicity import settings
-from lab.papers.simplicity.first_steps import NEVER, PERCENT, curves, draw_steps
+from lab.papers.simplicity.first_steps import NEVER, PERCENT, curves, draw_steps, step_axes
 from lab.papers.simplicity.grokking import CONVERGED, faster, left_of_delay
 from lab.papers.simplicity.settings import ADDITION, LEVEL, METHODS, RELU, grokking, of_operations
 from lab.papers.tables import steps_to
@@ -73,9 +73,7 @@ def plot(table: pd.DataFrame) -> go.Figure:
     if marks["step"].isna().any():
         points(figure, [None], [None], INK, size=8, symbol="x-thin-open", name=NEVER, hoverinfo="skip")
     figure.add_hline(y=top, line={"color": GREY, "dash": "dot", "width": 1})
-    steps = [digit * 10**power for power in range(7) for digit in (1, 3)]
-    low = np.nanmin([top, marks["step"].min()])
-    figure.update_yaxes(type="log", range=np.log10([0.6 * low, 3 * top]), tickvals=steps, tickformat=",")
+    step_axes(figure, float(np.nanmin([top, marks["step"].min()])), top, bool(marks["step"].isna().any()))
     figure.update_yaxes(title_text=f"first step with {PERCENT} (log scale)", col=1)
     set_reading(
         figure,

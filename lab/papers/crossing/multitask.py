@@ -117,7 +117,8 @@ def plot(table: pd.DataFrame, functions: pd.DataFrame) -> go.Figure:
     columns = min(3, len(tasks))
     rows = -(-len(tasks) // columns)
     blank = [""] * (rows * columns - len(tasks))
-    figure = grid([*titles, *blank, *titles], columns, height=150, gap=68, top=64, horizontal=52)
+    below = [f"{title}: functions" for title in titles]
+    figure = grid([*titles, *blank, *below], columns, height=150, gap=68, top=64, horizontal=52)
     reach = 1.05 * functions["x"].abs().where(functions["value"] != 0).max()
     for number, task in enumerate(tasks):
         row, column = place(number, columns)
@@ -131,7 +132,7 @@ def plot(table: pd.DataFrame, functions: pd.DataFrame) -> go.Figure:
         figure,
         "Above: test accuracy, mean over training; large marks are means over seeds, small ones runs.",
         of_one_search(table),
-        "Below: the functions that were learned.",
+        "Below: the functions that were learned; the one for all is the same in each panel.",
     )
     return figure
 

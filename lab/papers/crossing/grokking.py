@@ -298,6 +298,7 @@ def plot(table: pd.DataFrame) -> go.Figure:
     table: task, function, loss, optimizer, rate, split, seed, accuracy, step, last, ms, diverged.
     """
     rows, names = chosen(table), list(OPTIMIZERS)
+    seeds = rows["seed"].unique()
     units = (pd.Series(1.0, rows.index), rows["ms"] / 1000)  # a step, and its seconds
     kinds = list(rows.groupby("task", sort=False))
     figure = grid([f"{task}{tail}" for task, _ in kinds for tail in ("", ", seconds")], 2, 210, 62, 84, 78, 20)
@@ -320,7 +321,10 @@ def plot(table: pd.DataFrame) -> go.Figure:
                 means = np.exp(np.log(x).groupby(y).mean())[x.notna().groupby(y).all()]
                 points(figure, means, means.index, ink, at, 9, "line-ns-open", **look)
                 never = x.isna().groupby(y).sum().loc[lambda runs: runs > 0]
-                look |= {"hovertemplate": "not by the last step: %{text}", "text": [f"{n}×" for n in never]}
+                look |= {
+                    "hovertemplate": "not by the last step: %{text}",
+                    "text": [f"{n}×" * (n < len(seeds)) for n in never],
+                }
                 look |= {"mode": "markers+text", "textposition": "middle right"}
                 look |= {"textfont": {"size": SIZE - 4, "color": ink}}
                 points(figure, end[never.index], never.index, ink, at, 6, "x-thin-open", **look)
@@ -332,7 +336,7 @@ def plot(table: pd.DataFrame) -> go.Figure:
     figure.update_xaxes(title_text="first step with 95 % on test (log scale)", row=len(kinds), col=1)
     figure.update_xaxes(title_text="seconds of a core until then (log scale)", row=len(kinds), col=2)
     if rows["step"].isna().any():
-        look = {"name": "so many runs never get there", "hoverinfo": "skip"}
+        look = {"name": "never get there: all runs, or so many", "hoverinfo": "skip"}
         points(figure, [None], [None], INK, (1, 1), 7, "x-thin-open", **look)
     set_reading(
         figure,

@@ -284,7 +284,10 @@ def fig19(table: pd.DataFrame) -> go.Figure:
             error_x, error_y = (whiskers(half, 0, 1) | {"color": faded(ink, 0.35)} for half in halves)
             look: dict[str, Any] = {"name": NAMES[source], "legendgroup": source, "showlegend": not number}
             look |= {"error_x": error_x, "error_y": error_y, "mode": "markers+text"}
-            look |= {"text": rows.index.get_level_values("layers").astype(str), "textposition": "middle center"}
+            look |= {
+                "text": [str(layers) for layers in rows.index.get_level_values("layers")],
+                "textposition": "middle center",
+            }
             look |= {"textfont": {"size": SIZE - 1, "color": CELL_INK}}
             hover = f"{NAMES[source]}, %{{text}} hidden layers: %{{x:+.1f}} and %{{y:+.1f}} points"
             symbol = ("circle", "square", "diamond", "hexagon")[index % 4]

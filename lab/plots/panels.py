@@ -409,7 +409,7 @@ def beside_printed(
             hover = f"%{{customdata}}, {label}: %{{x:.1f}} ± %{{error_x.array:.1f}} %"
             look |= {"customdata": names, "hovertemplate": hover}
             inks = [faded(ink, 0.45) if one else ink for one in unclear]
-            symbols = [symbol + "-open" * bool(one) for one in unclear]
+            symbols = [symbol.removesuffix("-open") + "-open" if one else symbol for one in unclear]
             look |= {"error_x": whiskers(shown[error], 3) | {"color": faded(ink, 0.55)}}
             look |= {"marker": {"color": inks, "size": 8, "symbol": symbols}}
             figure.add_scatter(x=mean, y=y, mode="markers", row=at[0], col=at[1], **look)

@@ -319,7 +319,7 @@ def _spread(figure: go.Figure, blocks: int, lines: int) -> None:
 def _summary(table: pd.DataFrame) -> str:
     complexity = _by_table(table, (RELU, LEARNED, IAFS), "solution", "ambient", named=False)
     axes = _by_table(table, (RELU, IAFS, TREES), "alignment", named=False)
-    what = "Total variation of log-odds, ReLU, learned, input functions (on the random plane)"
+    what = "Total variation, ReLU, learned, input functions (on the random plane)"
     return f"{what}: {complexity}. Alignment with axes, ReLU, input functions, trees: {axes}."
 
 
@@ -339,7 +339,7 @@ def _by_table(table: pd.DataFrame, methods: Sequence[str], *parts: str, named: b
         means = rows.groupby(["method", "part"])["value"].mean().unstack().reindex(index=methods, columns=parts)
         phrases = []
         for method, first, *more in (means.dropna() if named else means).itertuples():
-            numbers = f"{first:.2f}" + "".join(f" ({value:.2f})" for value in more)
+            numbers = f"{first:.2g}" + "".join(f" ({value:.2g})" for value in more)
             phrases.append((f"{method} " if named else "") + ("–" if np.isnan(first) else numbers))
         words.append(f"{name} {', '.join(phrases) or 'every run diverged'}")
     return "; ".join(words)

@@ -223,7 +223,7 @@ def table_a1(table: pd.DataFrame) -> go.Figure:
         "By how many points a method is above linear attention on unseen combinations, mean over seeds;",
         "one seed only, so ours have no interval."
         if one
-        else "whiskers and ±: one standard error, of ours by seed, of the paper's from both that it prints; pale: 0 is in it.",
+        else "whiskers and ±: one standard error (ours by seed, the paper's from both that it prints); pale: has 0.",
         diverged_runs(best(table), ["task", "method"], lambda task, method: f"{method_title(method)} ({task})"),
     )
     return figure

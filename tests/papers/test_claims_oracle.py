@@ -103,9 +103,9 @@ def more_correlated():
 
 
 def on_rows(found, percent, rows, level=0.95):
-    """With the error of the rows that all models share: .17 of what independent models have."""
+    """With the error of the rows that all models share: .21 of what independent models have."""
     effect, low, high = found
-    error = 100 * sqrt(0.17 * sum(one / 100 * (1 - one / 100) for one in percent) / rows)
+    error = 100 * sqrt(0.21 * sum(one / 100 * (1 - one / 100) for one in percent) / rows)
     wide = [sqrt((end - effect) ** 2 + (stats.norm.ppf(0.5 + level / 2) * error) ** 2) for end in (low, high)]
     return effect, effect - wide[0], effect + wide[1]
 

@@ -47,8 +47,8 @@ def _over_models(rows: pd.DataFrame) -> estimates.Estimate:
 
 
 def _models(rows: pd.DataFrame) -> pd.DataFrame:
-    """The mean over seeds of each model: method, layers, accuracy, accuracy_train, tv."""
-    return rows.groupby(["method", "layers"])[["accuracy", "accuracy_train", "tv"]].mean().reset_index()
+    """The mean over seeds of each model."""
+    return rows.groupby(["method", "layers"]).mean(numeric_only=True).reset_index()
 
 
 def _correlated(table: pd.DataFrame) -> Verdict:

@@ -143,7 +143,7 @@ def on_rows(points: Estimate, percent: Sequence[float], rows: int, alike: float 
     >>> [round(end, 2) for end in gain.interval(0.95)]
     [0.75, 1.25]
     >>> [round(end, 2) for end in on_rows(gain, (81.0, 80.0), rows=2_810).interval(0.95)]
-    [0.11, 1.89]
+    [0.02, 1.98]
     """
     error = 100 * sqrt(alike * sum(share * (1 - share) for share in (min(one / 100, 1.0) for one in percent)) / rows)
 

@@ -240,14 +240,14 @@ def _bars(figure: go.Figure, across: tuple[float, float]) -> None:
     """What the colours of each landscape mean, in its row, where trees have no weights."""
     heights = set()
     for trace in figure.select_traces({"type": "contour"}):
-        low, high = figure.layout[f"yaxis{trace.yaxis[1:]}"].domain
-        if trace.name == "zoom" or low in heights:
+        top = figure.layout[f"yaxis{trace.yaxis[1:]}"].domain[1]
+        if trace.name == "zoom" or top in heights:
             continue
-        heights.add(low)
+        heights.add(top)
         ends = [trace.zmin, trace.zmax]
         words = {"tickvals": ends, "ticktext": [f"{10**end:.2g}" for end in ends]}
-        middle = {"x": sum(across) / 2, "y": (low + high) / 2, "xanchor": "center", "yanchor": "middle"}
-        bar = colour_bar(trace.name, 0, ()) | words | middle | {"len": 0.8 * (across[1] - across[0])}
+        where = {"x": sum(across) / 2, "len": 0.8 * (across[1] - across[0])}
+        bar = colour_bar(trace.name, top, ()) | words | where
         trace.update(showscale=True, colorbar=bar)
 
 

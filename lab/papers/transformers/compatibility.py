@@ -245,16 +245,16 @@ def own_and_others(table: pd.DataFrame, part: str) -> pd.DataFrame:
 
 def _draw_means(figure: go.Figure, table: pd.DataFrame) -> None:
     """In the first panel, over the parts: what a task's own function gains, and what the functions of others gain."""
-    gains = {part: own_and_others(table, part) for part in table["part"].unique()}
-    names, apart = list(gains), len(gains) + 1
+    by_part = {part: own_and_others(table, part) for part in table["part"].unique()}
+    names, apart = list(by_part), len(by_part) + 1
     for shift, kind in ((0, "own"), (apart, "others")):
         places = [shift + at for at in range(len(names))]
-        for task in gains[names[0]].index:
-            values = [gains[part].loc[task, kind] for part in names]
+        for task in by_part[names[0]].index:
+            values = [by_part[part].loc[task, kind] for part in names]
             look: dict[str, Any] = {"name": task_title(task), "showlegend": False}
             line(figure, places, values, faded(GREY, 0.5), (1, 1), 1, hovertemplate="%{y:+.1f} points", **look)
         for at, part in zip(places, names, strict=True):
-            mean = over_tasks(gains[part][kind])
+            mean = over_tasks(by_part[part][kind])
             differences(figure, [at], spans([mean]), METHODS[part], (1, 1))
             if np.isfinite(mean.effect):
                 words = {"text": signed(mean.effect), "xanchor": "left", "xshift": 7, "yshift": 8}

@@ -148,7 +148,7 @@ def _range(by_task: dict[str, float]) -> str:
 
 
 def _shown(rows: pd.DataFrame) -> dict[str, int]:
-    """The degree of each method that is drawn and noise: the paper's of the polynomials, the highest of the series."""
+    """The degree of each method that is drawn and summarized: the paper's of polynomials, the highest of the series."""
     degrees = {method: set(rows.loc[rows["method"] == method, "degree"]) for method in NAMES}
     return {
         method: PAPERS if method == POLYNOMIAL and PAPERS in values else max(values)

@@ -277,6 +277,9 @@ COVERS = "Intervals of gains: over seeds, and over searches where several are na
 FLOOR = "Dashed: the best trivial answer (one token for all; in Haystack some value of the list)."
 
 
+PALE = 0.4  # opacity of what no method has learned
+
+
 def draw(table: pd.DataFrame) -> go.Figure:
     """Accuracy over training, one panel a task, its methods in each; tasks that none has learned are pale, at the end.
 
@@ -301,9 +304,6 @@ def draw(table: pd.DataFrame) -> go.Figure:
     name_axes(figure, len(tasks), columns, STEP, ACCURACY)
     set_reading(figure, CURVES, FLOOR, COVERS, diverged_sentence(table, "task", "method"))
     return figure
-
-
-PALE = 0.4  # opacity of what no method has learned
 
 
 def by_learned(tasks: Iterable[str], known: Collection[str]) -> list[str]:

@@ -27,7 +27,7 @@ from lab.papers.claims import Claim, Verdict, absent, all_of
 from lab.papers.entry import Entry
 from lab.papers.tables import Labelled, alive, gains
 from lab.plots import go
-from lab.plots.caption import set_reading
+from lab.plots.caption import set_reading, too_early
 from lab.plots.panels import Panel, above, grid, line, points, whiskers, write_cells
 from lab.plots.style import BLUE, DIVERGING, INK, ORANGE, SIZE
 from lab.probes.language import minimal_pairs, reader_of
@@ -145,7 +145,7 @@ def summary(table: pd.DataFrame) -> str:
     ranges = [f"{FAMILIES[str(family)]} {low:.1f} to {high:.1f} %" for family, (low, high) in means.iterrows()]
     most = known["ties"].max()
     ties = f"; ties at most {most:.1f} %" if most >= 0.05 else ""
-    first = f"Not trained far enough to tell: {early} ({_floor(table):g} %). " if early else ""
+    first = too_early(f"{early} ({_floor(table):g} %)" if early else "")
     return f"{first}BLiMP, {known['pairs'].max():,} pairs: {', '.join(ranges)}{ties}. {losses_said}"
 
 

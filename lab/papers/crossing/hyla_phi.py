@@ -20,9 +20,9 @@ from lab.papers.hypernetwork import settings
 from lab.papers.hypernetwork.settings import origin
 from lab.papers.tables import POINTS, Labelled, learned_functions, of_one_search, per_run, per_seed
 from lab.plots import go
-from lab.plots.caption import effect, set_reading
+from lab.plots.caption import effect, set_reading, too_early
 from lab.plots.functions import by_method
-from lab.plots.panels import grid, line, method_scores, points
+from lab.plots.panels import blank, grid, line, method_scores
 from lab.plots.style import GREY, INK
 from lab.run import Run
 from lab.spec import Learned, RunSpec, SearchSpec, replace
@@ -118,11 +118,7 @@ def summary(table: pd.DataFrame) -> str:
         name, unseen = TITLES[task][0], "not above chance" if ood[task].reason else _points(ood[task])
         early += [name] if verdict.reason else []
         words.append(f"{name} {_points(verdict)} (unseen combinations: {unseen})")
-    first = (
-        f"Not trained far enough to tell on {' and '.join(early)}: HYLA with {RELU} is not above chance. "
-        if early
-        else ""
-    )
+    first = too_early(f"on {' and '.join(early)} HYLA with {RELU} is not above chance" if early else "")
     return f"{first}With the learned φ, points above {RELU}: {'; '.join(words)}."
 
 
@@ -187,11 +183,7 @@ def _say_nothing(figure: go.Figure, rows: pd.DataFrame, value: str, chance: floa
     """In the place of a panel: no method is above chance."""
     means = 100 * rows.groupby("method")[value].mean()
     words = f"no method is<br>above chance:<br>{means.min():.0f} to {means.max():.0f} %, chance {chance:g} %"
-    middle = {"x": 0.5, "y": 0.5, "xref": "x domain", "yref": "y domain", "showarrow": False}
-    figure.add_annotation(text=words, font={"color": GREY}, row=at[0], col=at[1], **middle)
-    points(figure, [None], [None], GREY, at, showlegend=False)  # so that the panel is there
-    figure.update_xaxes(visible=False, row=at[0], col=at[1])
-    figure.update_yaxes(visible=False, row=at[0], col=at[1])
+    blank(figure, *at, words)
 
 
 _SIZE = {"logic": {"tokens": "task.length"}, "sraven": {"features": "task.features"}}

@@ -24,12 +24,11 @@ from lab.papers.hypernetwork.settings import (
     logic,
     origin,
     sraven,
-    too_early,
 )
 from lab.papers.tables import Labelled, paired, per_seed
 from lab.plots import go
-from lab.plots.caption import diverged_runs, set_reading
-from lab.plots.panels import beside_printed
+from lab.plots.caption import diverged_runs, set_reading, too_early
+from lab.plots.differences import beside_printed
 from lab.plots.style import GREY, method_title
 
 # In percent, with the standard error over 3 seeds. Logic: R² on unseen combinations with 32 tokens and 70 % held out.

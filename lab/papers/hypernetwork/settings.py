@@ -244,7 +244,6 @@ def _fields(task: str, scale: str) -> Iterator[Field]:
 
 
 SOLVED = 50.0  # % of the seen combinations: models that answer fewer have not learned the task
-TOO_EARLY = "Not trained far enough to tell"  # the first words on such models
 # What else may differ between the runs of a table: a point of the grid is picked for each.
 _KINDS = ("method", "length", "held_out", "varied", "problems", "layers", "heads", "features")
 
@@ -296,11 +295,6 @@ def solves_seen(table: pd.DataFrame, scale: str = "") -> str:
     share = 100 * float(table[table["problems"] == fewest].groupby("method")["accuracy_test"].mean().max())
     few = f"with {fewest:,} problems the methods solve at most {share:.0f} % of seen combinations on average"
     return "" if share >= SOLVED else few
-
-
-def too_early(problem: str) -> str:
-    """The first sentence of a caption, where there is a problem."""
-    return f"{TOO_EARLY}: {problem}. " if problem else ""
 
 
 def two_features(table: pd.DataFrame, scale: str) -> str:

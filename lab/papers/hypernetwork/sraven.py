@@ -23,19 +23,17 @@ from lab.papers.hypernetwork.settings import (
     PROBLEMS,
     SEEDS,
     SOLVED,
-    TOO_EARLY,
     best,
     finals,
     hyla_before,
     origin,
     solves_seen,
     sraven,
-    too_early,
     two_features,
 )
 from lab.papers.tables import POINTS, paired, per_seed, percent
 from lab.plots import go
-from lab.plots.caption import runs_note, set_reading
+from lab.plots.caption import TOO_EARLY, runs_note, set_reading, too_early
 from lab.plots.panels import Panel, above, grid, line, method_line, place, run_dots
 from lab.plots.style import GREY, SIZE, method_title, methods_of
 from lab.statistics import over_seeds

@@ -19,14 +19,13 @@ from lab.papers.hypernetwork.settings import (
     ONE,
     PROBLEMS,
     SEEDS,
-    TOO_EARLY,
     best_runs,
     origin,
-    too_early,
     two_features,
 )
 from lab.papers.tables import Labelled, paired, per_seed, percent
 from lab.plots import latent_codes, similarity
+from lab.plots.caption import TOO_EARLY, too_early
 from lab.plots.style import method_title
 from lab.tasks.sraven import RULES
 from lab.tasks.stream import Examples

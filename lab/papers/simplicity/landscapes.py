@@ -26,7 +26,7 @@ from lab.papers.simplicity.tables.settings import IAFS, LEARNED, NEIGHBOURS, NET
 from lab.papers.tables import compare_one, gains, ratios
 from lab.plots import go
 from lab.plots.caption import set_reading
-from lab.plots.panels import above, colour_bar, grid, line
+from lab.plots.panels import above, blank, colour_bar, grid, line
 from lab.plots.style import BLACK, SEQUENCE, SEQUENTIAL, SIZE, VERMILLION, colour
 from lab.statistics import LEVEL
 
@@ -221,19 +221,12 @@ def _head(figure: go.Figure, rows: pd.DataFrame, method: str, at: tuple[int, int
 def _functions(figure: go.Figure, rows: pd.DataFrame, method: str, at: tuple[int, int]) -> None:
     curves = rows[rows["part"] == "function"]
     if not len(curves):
-        _nothing(figure, at)
+        blank(figure, *at)
     for number, one in curves.groupby("number"):
         ink, name = colour(method), method
         if method == IAFS:
             ink, name = SEQUENCE[number % len(SEQUENCE)], f"input {number}"
         line(figure, one["x"], one["value"], ink, at, 1.3, name=name, hovertemplate="φ(%{x:.2f}) = %{y:.3g}")
-
-
-def _nothing(figure: go.Figure, at: tuple[int, int]) -> None:
-    """No panel, where a model has no function or no weights."""
-    figure.add_scatter(x=[], y=[], row=at[0], col=at[1], showlegend=False)
-    figure.update_xaxes(visible=False, row=at[0], col=at[1])
-    figure.update_yaxes(visible=False, row=at[0], col=at[1])
 
 
 def _bars(figure: go.Figure, across: tuple[float, float]) -> None:
@@ -256,7 +249,7 @@ def _landscape(
 ) -> None:
     cells = rows[rows["part"] == part]
     if not len(cells):
-        _nothing(figure, at)
+        blank(figure, *at)
         return
     z = cells.pivot(index="y", columns="x", values="value")
     logs, where = np.log10(z.clip(lower=LOWEST)), {"row": at[0], "col": at[1]}

@@ -25,7 +25,7 @@ from lab.papers.simplicity.settings import LEARNED, RELU, episode_result, restar
 from lab.papers.tables import POINTS, Labelled, compare_one, per_seed
 from lab.plots import go
 from lab.plots.caption import set_reading
-from lab.plots.panels import beside_printed
+from lab.plots.differences import beside_printed
 
 OBJECTIVES = {"train": "training data", "val": "validation data", "test": "test data (cheating)"}
 AVERAGE, BEST = "average", "best"

@@ -21,7 +21,8 @@ from lab.papers.transformers.matrix import PAPER, comparable, compare, over_task
 from lab.papers.transformers.settings import ATTENTION, ATTENTION_GUESS, BASELINE, BOTH, MLP, origin, setting
 from lab.plots import go
 from lab.plots.caption import counted, effect, set_reading, signed
-from lab.plots.panels import above, differences, line, spans
+from lab.plots.differences import differences, spans
+from lab.plots.panels import above, line
 from lab.plots.style import GREY, SIZE, faded
 from lab.statistics import INTERVAL
 from lab.tasks.named import task_title

@@ -25,7 +25,8 @@ from lab.papers.tables import Labelled, alive, compare_one, of_one_search, per_r
 from lab.papers.transformers.language import difference, groups
 from lab.plots import go
 from lab.plots.caption import counted, set_reading
-from lab.plots.panels import differences, grid, line, points, spans, whiskers
+from lab.plots.differences import differences, spans
+from lab.plots.panels import grid, line, points, whiskers
 from lab.plots.style import GREY, GRID, METHOD_SYMBOLS, colour, faded
 from lab.resolve import resolve
 from lab.run import Run

@@ -23,8 +23,9 @@ from lab.papers.transformers.learning_curves import by_method
 from lab.papers.transformers.settings import BASELINE, MLP, origin, setting
 from lab.plots import go
 from lab.plots.caption import set_reading, signed
+from lab.plots.differences import around, difference_key, differences
 from lab.plots.functions import fig6
-from lab.plots.panels import above, around, difference_key, differences, grid, line, named
+from lab.plots.panels import above, grid, line, named
 from lab.plots.style import SIZE, colour
 from lab.resolve import resolve
 from lab.run import Run

@@ -30,7 +30,7 @@ from lab.papers.transformers.settings import (
 )
 from lab.plots import go
 from lab.plots.caption import counted, set_reading, signed
-from lab.plots.panels import around, beside_printed, difference_key, spans
+from lab.plots.differences import around, beside_printed, difference_key, spans
 from lab.plots.style import GREY
 from lab.run import Run
 from lab.spec import Learned, replace

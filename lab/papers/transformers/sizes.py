@@ -29,8 +29,9 @@ from lab.papers.transformers.settings import (
 )
 from lab.plots import go
 from lab.plots.caption import effect, set_reading, signed
+from lab.plots.differences import around, difference_key, differences, spans
 from lab.plots.functions import by_method, gelu
-from lab.plots.panels import above, around, difference_key, differences, grid, points, spans
+from lab.plots.panels import above, grid, points
 from lab.plots.style import GREY, METHOD_SYMBOLS, colour, methods_of
 from lab.spec import Learned, Shaped, replace
 from lab.tasks.named import task_title

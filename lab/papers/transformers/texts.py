@@ -22,7 +22,8 @@ from lab.papers.transformers.matrix import comparable
 from lab.papers.transformers.settings import BASELINE, FROM_GELU, MLP, TEXT_NAMES, TEXT_SEEDS, TEXTS, texts_origin
 from lab.plots import go
 from lab.plots.caption import effect, set_reading, signed
-from lab.plots.panels import STEP, above, around, difference_key, differences, grid, line, spans, write_digits
+from lab.plots.differences import around, difference_key, differences, spans, write_digits
+from lab.plots.panels import STEP, above, grid, line
 from lab.plots.style import GREY, INK, SIZE, colour, faded, methods_of
 from lab.spec import replace
 from lab.statistics import LEVEL

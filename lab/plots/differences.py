@@ -13,7 +13,7 @@ from lab.estimates import Estimate
 from lab.plots import go
 from lab.plots.caption import true_minus
 from lab.plots.panels import ALONE, Numbers, Panel, grid, place, points, whiskers
-from lab.plots.style import BLUE, INK, METHOD_SYMBOLS, SIZE, colour, faded, method_title
+from lab.plots.style import BLUE, GRID, INK, METHOD_SYMBOLS, SIZE, colour, faded, method_title
 from lab.statistics import LEVEL
 
 BEYOND = "interval goes on"  # name of its arrow
@@ -155,7 +155,7 @@ def beside_printed(
         ticks = {"tickvals": list(range(len(names))), "ticktext": names, "showticklabels": not number, "ticks": ""}
         figure.update_yaxes(range=(len(names) - 0.5, -0.5), showgrid=False, row=at[0], col=at[1], **ticks)
         for line in range(1, len(names)):
-            figure.add_hline(line - 0.5, line={"color": "#E4E4E4", "width": 1}, row=at[0], col=at[1])
+            figure.add_hline(line - 0.5, line={"color": GRID, "width": 1}, row=at[0], col=at[1])
     return figure
 
 

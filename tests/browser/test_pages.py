@@ -299,6 +299,15 @@ def test_plots_and_pictures_are_light_or_dark_as_the_page_is(offline, tmp_path):
     assert len(numbers) > 50
 
 
+def test_lines_between_rows_are_as_dark_as_the_grid(offline, tmp_path):
+    lab.figure("transformers/table3", scale="laptop").write(tmp_path, images=False)
+    page = offline(tmp_path / "figure.html", color_scheme="dark")
+    page.locator(".shapelayer path").first.wait_for(state="attached")
+    inks = "paths => paths.map(one => getComputedStyle(one).stroke)"
+    grid, lines = (set(page.locator(f".{name} path").evaluate_all(inks)) for name in ("gridlayer", "shapelayer"))
+    assert grid == {"rgb(61, 61, 61)"} and grid < lines and "rgb(228, 228, 228)" not in lines, lines
+
+
 @pytest.mark.parametrize(("scheme", "is_dark"), [("", False), ("light dark", True), ("dark", True)])
 def test_a_picture_in_a_page_is_dark_where_the_page_says_so(offline, tmp_path, scheme, is_dark):
     """For a reader who wants the dark; the page that nbconvert writes says nothing, and stays light."""

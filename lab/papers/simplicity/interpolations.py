@@ -239,14 +239,14 @@ def fig15(table: pd.DataFrame) -> go.Figure:
     table: method, search (where there are several), restart, start, chosen, accuracy_val, x, value.
     """
     shown, pairs = [kind for kind in INTERPOLATIONS if kind in set(table["method"])], _pairs(table)
-    heads = [INTERPOLATIONS[kind] for kind in shown] + [""] * (COLUMNS - len(shown)) + list(pairs)
-    figure = grid(heads, COLUMNS, 150, gap=58, top=84, horizontal=34)
+    figure = grid([*[""] * COLUMNS, *pairs], COLUMNS, 150, gap=58, top=98, horizontal=34)
     for number, kind in enumerate(shown):
         at, chosen = place(number, COLUMNS), table[(table["method"] == kind) & table["chosen"].astype(bool)]
         starts = chosen.groupby("start")["restart"].nunique()
         start = starts.idxmax()
         words = f"{STARTS.get(start, start)}: {starts.max()} of {starts.sum()}"
-        above(figure, words, *at, side="right", size=SIZE - 2)
+        above(figure, f"<b>{INTERPOLATIONS[kind]}</b><br>{words}", *at)
+        figure.layout.annotations[-1].update(align="left")
         curves = list(chosen[chosen["start"] == start].groupby("restart"))[:DRAWN]
         for n, (restart, rows) in enumerate(curves):
             look: dict[str, Any] = {"name": "chosen function", "showlegend": not n + number, "legendgroup": "chosen"}

@@ -264,7 +264,7 @@ def _draw_means(figure: go.Figure, table: pd.DataFrame) -> None:
     figure.update_xaxes(range=(-0.6, apart + len(names) - 0.3), tickvals=ticks, ticktext=names * 2, row=1, col=1)
     figure.update_yaxes(title_text="Δ accuracy (points)", row=1, col=1)
     figure.add_hline(y=0, line={"color": GREY, "width": 1.2}, row=1, col=1)
-    for shift, title in ((0, "with the task's own function"), (apart, "with functions of other tasks (their mean)")):
+    for shift, title in ((0, "with the task's own function"), (apart, "with those of other tasks")):
         head = {"text": f"<b>{title}</b>", "font": {"size": SIZE + 1}, "yanchor": "bottom", "yshift": 3}
         figure.add_annotation(x=shift - 0.5, xref="x", xanchor="left", y=1, yref="y domain", showarrow=False, **head)
 

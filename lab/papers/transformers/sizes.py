@@ -32,7 +32,7 @@ from lab.plots.caption import effect, set_reading, signed
 from lab.plots.differences import around, difference_key, differences, spans
 from lab.plots.functions import by_method, gelu
 from lab.plots.panels import above, grid, points
-from lab.plots.style import GREY, METHOD_SYMBOLS, colour, methods_of
+from lab.plots.style import GREY, GRID, METHOD_SYMBOLS, colour, methods_of
 from lab.spec import Learned, Shaped, replace
 from lab.tasks.named import task_title
 
@@ -176,7 +176,7 @@ def fig13(table: pd.DataFrame) -> go.Figure:
     figure.update_xaxes(title_text="layers × width", showgrid=False)
     figure.update_yaxes(title_text="perplexity below the baseline's (%)")
     for size in range(1, len(by_size(table))):
-        figure.add_vline(x=size - 0.5, line={"color": "#E4E4E4", "width": 1})
+        figure.add_vline(x=size - 0.5, line={"color": GRID, "width": 1})
     set_reading(figure, f"Training perplexity; above 0 is better. {language.spread(table)}", difference_key(figure))
     return figure
 

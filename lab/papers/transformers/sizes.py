@@ -36,7 +36,6 @@ from lab.plots.style import GREY, GRID, METHOD_SYMBOLS, colour, methods_of
 from lab.spec import Learned, Shaped, replace
 from lab.tasks.named import task_title
 
-FEW = {"smoke": 2, "laptop": 2, "paper": 3}  # seeds, where every size has them
 SYMMETRIZED = "symmetrized"
 
 
@@ -246,7 +245,7 @@ def _shakespeare(number: int, tokens: str, smoke: str, words: str) -> Entry:
         summary=summary_perplexity,
         claims=FIG13,
         origin=texts_origin(names),
-        seeds=FEW,
+        seeds=settings.TEXT_SEEDS,
         minutes={"smoke": 0.5, "laptop": 18, "paper": 800},
     )
 
@@ -256,7 +255,7 @@ _STORIES: dict[str, Any] = {
     "measure": final,
     "functions": partial(learned_functions, support=True),
     "origin": stories_origin(),
-    "seeds": FEW,
+    "seeds": settings.TEXT_SEEDS,
 }
 ENTRIES = (
     Entry(

@@ -266,6 +266,17 @@ def words(entry: Entry, summary: str, table: pd.DataFrame, facts: dict) -> tuple
     made += f" Data: {'; '.join(dict.fromkeys(source['from'] for source in facts['data']))}."
     departed = f"Departures from the paper: {'; '.join(facts['departures']) or 'none known'}."
     departed += " Where the paper is silent, see `guesses` in provenance.json." if facts["guesses"] else ""
-    headline = [shows, " ".join(filter(None, [summary, paper_says])), earlier]
+    headline = [shows, " ".join(filter(None, [summary, _seeds(table) if facts["runs"] else "", paper_says])), earlier]
     caption = [shows, summary, paper_says, entry.numbers(table), made, earlier, departed]
     return true_minus("\n".join(filter(None, headline))), true_minus("\n".join(filter(None, caption)))
+
+
+def _seeds(table: pd.DataFrame) -> str:
+    """How many seeds each task or table has, as a sentence; nothing of a table without seeds."""
+    if "seed" not in table:
+        return ""
+    table = table[table["split"] == "test"] if "split" in table else table  # other seeds choose rates on `val`
+    by = [name for name in ("task", "table") if name in table]
+    counts = table.groupby(by)["seed"].nunique() if by else pd.Series([table["seed"].nunique()])
+    fewest, most = counts.min(), counts.max()
+    return f"{counted(most, 'seed')}." if fewest == most else f"{fewest} to {counted(most, 'seed')}."

@@ -182,6 +182,9 @@ def test_an_image_says_what_is_seen_and_the_result_and_a_page_the_rest(one):
     seen, result, *earlier = made.headline.splitlines()
     assert len(earlier) == (EARLIER in made.provenance)
     assert seen == f"{found.shows}." and made.summary in result and found.paper_says in result
+    seeds = re.search(r"(?:(\d+) to )?(\d+) seeds?\. Paper: ", result)
+    assert bool(seeds) == ("seed" in made.table and bool(one.specs))
+    assert not seeds or int(seeds[2]) <= len(made.provenance["seeds"])
     assert "Departures" not in made.short_caption and "Scale laptop" not in made.short_caption
     assert "Departures" in made.details and "Scale laptop" in made.details
     page = made._caption_page()

@@ -13,20 +13,21 @@ import pandas as pd
 
 from lab import estimates
 from lab.papers.claims import Claim, Verdict, absent, all_of
+from lab.papers.compatibility import clear
 from lab.papers.entry import Entry, Planned
+from lab.papers.heatmaps import COLOURED, Matrix, Scale, heatmaps
 from lab.papers.simplicity.tables import settings
 from lab.papers.simplicity.tables.accuracy import MORE_SEARCHES, MORE_TABLES, checkpoint_accuracies
 from lab.papers.simplicity.tables.settings import LAYERS, LEARNED, RELU, SEEDS, START, WIDTHS, network, origin, tables
 from lab.papers.tables import POINTS, Labelled, gains_on_rows, per_run
 from lab.plots import go
-from lab.plots.caption import set_reading, signed
-from lab.plots.panels import above, grid, method_line, place, whiskers
+from lab.plots.caption import counted, set_reading, signed
+from lab.plots.panels import above, grid, method_line, whiskers
 from lab.plots.style import SIZE
 from lab.scale import model_scale
-from lab.statistics import INTERVAL, over_seeds
+from lab.statistics import INTERVAL, LEVEL, over_seeds
 
 FIGURE_8 = "covertype"  # the table of Figure 8; Figure 21 has the others
-SAID = 4  # tables that a caption has one by one; of more, the first and the last by gain
 OFFSET = {RELU: 0.97, LEARNED: 1.03}  # of marks, so that whiskers do not hide each other
 
 
@@ -130,49 +131,76 @@ FIG21 = (
 )
 
 
-def plot(table: pd.DataFrame) -> go.Figure:
-    """A row of panels a table, a column a number of hidden layers: accuracy against width. table: as of `measure`."""
-    names, depths = list(table["table"].unique()), sorted(table["layers"].unique())
-    panels = [(name, layers) for name in names for layers in depths]
-    figure = grid([""] * len(panels), len(depths), height=170, gap=70, top=74, horizontal=22, share_y=True)
-    for number, (name, layers) in enumerate(panels):
-        row, column = place(number, len(depths))
-        if column == 1:
-            above(figure, f"<b>{name}</b>", row, 1, size=SIZE + 1)
-            figure.layout.annotations[-1].update(yshift=19)
-        above(figure, f"{layers} hidden layer{'s' if layers > 1 else ''}", row, column)
-        here = table[(table["table"] == name) & (table["layers"] == layers)]
+def fig8(table: pd.DataFrame) -> go.Figure:
+    """A panel a number of hidden layers: accuracy against width. table: as of `measure`, of one table."""
+    depths = sorted(table["layers"].unique())
+    figure = grid([""] * len(depths), len(depths), height=170, top=74, horizontal=22, share_y=True)
+    above(figure, f"<b>{table['table'].iloc[0]}</b>", 1, 1, size=SIZE + 1)
+    figure.layout.annotations[-1].update(yshift=19)
+    for column, layers in enumerate(depths, 1):
+        above(figure, counted(layers, "hidden layer"), 1, column)
         for method, offset in OFFSET.items():
-            rows = here[here["method"] == method]
+            rows = table[(table["layers"] == layers) & (table["method"] == method)]
             stats = over_seeds(rows.assign(percent=100 * rows["accuracy"]), "width", "percent")
-            look = {"error_y": whiskers(stats["half"], 3), "customdata": stats.index, "showlegend": not number}
+            look = {"error_y": whiskers(stats["half"], 3), "customdata": stats.index}
             hover = "width %{customdata}: %{y:.1f} %"
-            at = row, column
-            method_line(figure, stats.index * offset, stats["mean"], method, at, hovertemplate=hover, **look)
+            method_line(figure, stats.index * offset, stats["mean"], method, (1, column), hovertemplate=hover, **look)
     widths = sorted(table["width"].unique())
     figure.update_xaxes(type="log", tickvals=widths, ticktext=[str(width) for width in widths])
-    figure.update_xaxes(title_text="width (hidden units)", row=len(names))
+    figure.update_xaxes(title_text="width (hidden units)")
     figure.update_yaxes(title_text="test accuracy (%)", col=1)
     divergences = int(table["accuracy"].isna().sum())
     set_reading(
         figure,
-        f"Mean over seeds. Whiskers: {INTERVAL}. The learned function of a table is the same in all its networks.",
+        f"Mean over {counted(table['seed'].nunique(), 'seed')}. Whiskers: {INTERVAL}. The learned function is the same"
+        " in all networks.",
         f"Not drawn, because they diverged: {divergences} of {len(table)}." if divergences else "",
     )
     return figure
 
 
+GAIN = Scale("gain of the learned function over ReLU (points of test accuracy)", 4.0, POINTS, column="layers × width")
+
+
+def fig21(table: pd.DataFrame) -> go.Figure:
+    """A matrix of gains: rows are tables, columns hidden layers × width. table: as of `measure`."""
+    names, cells = ("table", "hidden layers × width (hidden units)"), gains_of_settings(table)
+    figure = heatmaps([Matrix("", cells, framed=False)], GAIN, names, left=210)
+    figure.update_yaxes(title_text="")
+    seeds, divergences = counted(table["seed"].nunique(), "seed"), int(table["accuracy"].isna().sum())
+    set_reading(
+        figure,
+        f"{COLOURED} ±: half of it (95 %, Student's t, {seeds}, of one search). The learned function of a table is the"
+        " same in all its networks.",
+        f"Left out, because they diverged: {divergences} of {len(table)} runs." if divergences else "",
+    )
+    return figure
+
+
+def gains_of_settings(table: pd.DataFrame) -> pd.DataFrame:
+    """Learned minus ReLU in points for each number of layers and width, and the interval over seeds: as `delta` has
+    differences, architecture: the table, task: the setting. The table with the highest mean is first."""
+    rows = []
+    for name, part in table.assign(percent=100 * table["accuracy"]).groupby("table", sort=False):
+        groups = {key: one["percent"] for key, one in part.groupby(["layers", "width", "method"])}
+        sizes = sorted({key[:2] for key in groups})
+        pairs = {f"{layers} × {width}": ((layers, width, LEARNED), (layers, width, RELU)) for layers, width in sizes}
+        for setting, gain in estimates.compare(groups, pairs).items():
+            low, high = gain.interval(LEVEL)
+            rows.append({"architecture": name, "task": setting, "delta": gain.effect, "low": low, "high": high})
+    cells = pd.DataFrame(rows)
+    means = cells.groupby("architecture")["delta"].transform("mean")
+    return cells.loc[means.sort_values(ascending=False, kind="stable").index].reset_index(drop=True)
+
+
 def _summary(table: pd.DataFrame) -> str:
-    means = 100 * table.groupby(["table", "layers", "width", "method"], sort=False)["accuracy"].mean().unstack("method")
-    gain = means[LEARNED] - means[RELU]
-    of_tables = gain.groupby("table", sort=False).mean()
+    cells = gains_of_settings(table)
+    of_tables, sure = cells.groupby("architecture", sort=False)["delta"].mean(), cells[clear(cells)]["delta"]
     words = [f"{name} {signed(value)}" for name, value in of_tables.items()]
-    if len(words) > SAID:
-        words = [f"{words[of_tables.argmin()]} to {words[of_tables.argmax()]} ({len(words)} tables)"]
-    text = ", ".join(words)
+    text = words[0] if len(words) == 1 else f"{words[-1]} to {words[0]} ({len(words)} tables)"
     return (
-        f"Learned function against ReLU, points of test accuracy, mean over widths and depths: {text}; better in"
-        f" {(gain > 0).sum()} of {len(gain)} settings."
+        f"Learned function against ReLU: clearly better in {(sure > 0).sum()} of {len(cells)} settings, clearly worse"
+        f" in {(sure < 0).sum()}. Mean over widths and depths, points: {text}."
     )
 
 
@@ -186,19 +214,17 @@ def _notes(scale: str) -> list[str]:
 
 
 _WITHOUT = ("width", "values of α", "settings tried for k-NN and trees", *settings.OF_INPUTS)
-_SHARED: dict[str, Any] = {"measure": measure, "plot": plot, "seeds": SEEDS, "summary": _summary, "notes": _notes}
-_WHAT = (
-    "against the width of the network, with ReLU and with the function that was learned for the table in a network of"
-    " one size"
-)
+_SHARED: dict[str, Any] = {"measure": measure, "seeds": SEEDS, "summary": _summary, "notes": _notes}
 _SAYS = "learned functions surpass ReLU, often with fewer layers, and can be reused in networks of other widths"
 ENTRIES = (
     Entry(
         "simplicity/fig8",
         "3.3",
         "A learned function at other widths and depths",
-        f"Test accuracy on a table {_WHAT}",
+        "Test accuracy on a table against the width of the network, with ReLU and with the function that was learned"
+        " for the table in a network of one size",
         _SAYS,
+        plot=fig8,
         plan=lambda scale, seeds: plan(scale, seeds, one(scale)),
         tasks=one("laptop"),
         origin=origin(one, [FIGURE_8], _WITHOUT),
@@ -210,8 +236,10 @@ ENTRIES = (
         "simplicity/fig21",
         "E.4",
         "Learned functions at other widths and depths, all tables",
-        f"Test accuracy on each table {_WHAT}",
+        "What the function that was learned for a table in a network of one size gains over ReLU in test accuracy, in"
+        " networks of other widths and depths",
         _SAYS,
+        plot=fig21,
         plan=plan,
         tasks=tables("laptop"),
         origin=origin(without=_WITHOUT),

@@ -14,9 +14,9 @@ from lab.estimates import proportion
 from lab.papers.claims import Claim, Verdict, absent, all_of, any_of
 from lab.papers.compatibility import best, clear, delta, square, unlearned
 from lab.papers.entry import Entry, Planned
+from lab.papers.heatmaps import KEY, Matrix, heatmaps
 from lab.papers.tables import POINTS, Labelled, curves, gains, per_seed
 from lab.papers.transformers import matrix
-from lab.papers.transformers.heatmaps import KEY, Matrix, heatmaps
 from lab.papers.transformers.matrix import PAPER, comparable, compare, over_tasks
 from lab.papers.transformers.settings import ATTENTION, ATTENTION_GUESS, BASELINE, BOTH, MLP, origin, setting
 from lab.plots import go

@@ -14,9 +14,9 @@ from lab import estimates
 from lab.papers.claims import Claim, Verdict, absent, all_of, any_of
 from lab.papers.compatibility import clear
 from lab.papers.entry import Entry, Planned
+from lab.papers.heatmaps import KEY, Matrix, Scale, heatmaps
 from lab.papers.tables import POINTS, Labelled, alive, compare_one, per_run, per_seed
 from lab.papers.transformers import language, settings
-from lab.papers.transformers.heatmaps import KEY, Matrix, Scale, heatmaps
 from lab.papers.transformers.language import LINEAR, claim_on_texts, perplexity_changes, some_text, verdicts_of
 from lab.papers.transformers.matrix import comparable
 from lab.papers.transformers.settings import BASELINE, FROM_GELU, MLP, TEXT_NAMES, TEXT_SEEDS, TEXTS, texts_origin

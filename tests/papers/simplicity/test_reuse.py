@@ -1,6 +1,7 @@
 """A learned function at other widths and depths (simplicity paper, Figures 8 and 21)."""
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from lab.catalogue.build import figure
@@ -46,6 +47,24 @@ def test_numbers_are_those_of_the_runs_and_all_are_drawn():
     assert len(lines) == 2 * len(LAYERS["smoke"]) and {trace.legendgroup for trace in lines} == {RELU, LEARNED}
     means = 100 * table.groupby(["layers", "width", "method"])["accuracy"].mean()
     assert np.allclose(sorted(value for trace in lines for value in trace.y), sorted(means))
-    lost = reuse.plot(table.assign(accuracy=table["accuracy"].where(table.index > 0)))
+    lost = reuse.fig8(table.assign(accuracy=table["accuracy"].where(table.index > 0)))
     assert f"diverged: 1 of {len(table)}" in reading(lost)
     assert "the paper has covertype" in made.caption, "at smoke scale another table is used, and the caption says so"
+
+
+def test_the_matrix_has_every_gain_its_rows_are_sorted_and_only_clear_cells_are_coloured():
+    settings = [(table, layers, width) for table in ("worse", "better") for layers in (1, 2) for width in (8, 16)]
+    rows = [
+        (table, method, layers, width, seed, 0.5 + 0.01 * seed + gain)
+        for table, layers, width in settings
+        for method, gain in ((RELU, 0.0), (LEARNED, {"worse": -0.2, "better": 0.2}[table] if width == 8 else 0.001))
+        for seed in range(3)
+    ]
+    table = pd.DataFrame(rows, columns=["table", "method", "layers", "width", "seed", "accuracy"])
+    drawn = reuse.fig21(table)
+    clear, unclear = [trace for trace in drawn.data if trace.type == "heatmap"]
+    assert [*clear.y] == ["better", "worse"] and [*clear.x] == ["1 × 8", "1 × 16", "2 × 8", "2 × 16"]
+    known = np.array([[20, np.nan, 20, np.nan], [-20, np.nan, -20, np.nan]])
+    assert np.allclose(np.array(clear.z, float), known, equal_nan=True)
+    assert np.allclose(np.array(unclear.z, float)[np.isnan(known)], 0.1)
+    assert clear.coloraxis and not unclear.coloraxis and not drawn.layout.shapes

@@ -1,4 +1,4 @@
-"""Matrices of differences from a baseline (Figures 5, 9 and 11): colours where seeds tell, grey where they do not."""
+"""Matrices of differences from a baseline: colours where seeds tell, grey where they do not."""
 
 from __future__ import annotations
 
@@ -20,27 +20,33 @@ LINE, TWO_LINES = 25, 32  # px: height of a row with one or two lines of text
 SMALL = SIZE - 2  # px: numbers that are not clear, and the ± of all
 MARK = " †"  # at the name of a task that no model has learned
 UNCLEAR = "#F6F6F6"  # behind numbers whose interval includes 0
-KEY = "Coloured: the interval leaves 0 out; pale, small: it does not. Framed: best of the column (dotted: not clear)."
+COLOURED = "Coloured: the interval leaves 0 out; pale, small: it does not."
+KEY = f"{COLOURED} Framed: best of the column (dotted: not clear)."
+LONG = 8  # letters of a column's name, from which names of many columns are slanted
 
 
 class Matrix(NamedTuple):
     """One heat map: its title and its cells (columns of `delta`; `low`, `high` NaN where there is no interval).
 
-    unlearned: tasks that no model has learned, whose columns are grey and have no best.
+    unlearned: tasks that no model has learned, whose columns are grey and have no best. framed: whether the best of a
+    column has a frame.
     """
 
     title: str
     cells: pd.DataFrame
     unlearned: frozenset[str] = frozenset()
+    framed: bool = True
 
 
 class Scale(NamedTuple):
-    """What the numbers are, where their colours end, and whether lower ones are better, and blue."""
+    """What the numbers are, where their colours end, whether lower ones are better, and blue, and what hover texts say
+    before the name of a column."""
 
     title: str
     end: float
     unit: str
     falling: bool = False
+    column: str = "trained on"
 
 
 POINTS = Scale("Δ test accuracy, optimized − baseline (percentage points)", DELTA_RANGE, "points")
@@ -91,20 +97,22 @@ def _draw(figure: go.Figure, matrix: Matrix, row: int, scale: Scale) -> None:
     grounds = {"clear": {"coloraxis": "coloraxis"}, "unclear": _flat(UNCLEAR), "unlearned": _flat(NO_MODEL_LEARNS)}
     look: dict[str, Any] = {"name": matrix.title, "xgap": 1, "ygap": 1, "hoverongaps": False}
     look |= {"customdata": [[[a, t, _interval(halves.loc[a, t])] for t in columns] for a in lines]}
-    look["hovertemplate"] = f"%{{y}}, trained on %{{x}}: %{{z:+.2f}}%{{customdata[2]}} {scale.unit}<extra></extra>"
+    hover = f"%{{y}}, {scale.column} %{{x}}: %{{z:+.2f}}%{{customdata[2]}} {scale.unit}"
+    look["hovertemplate"] = f"{hover}<extra></extra>"
     for kind, ground in grounds.items():
         if kind == "clear" or (kinds == kind).any(axis=None):
             figure.add_heatmap(x=x, y=y, z=values.where(kinds == kind).to_numpy(), **ground, **look, **at)
     _write(figure, cells, row, scale)
     learned = values.drop(columns=[task for task in columns if task in matrix.unlearned])
-    for architecture, task in sorted(best(-learned if scale.falling else learned)):  # a set: in an order that stays
+    frames = best(-learned if scale.falling else learned) if matrix.framed else set()
+    for architecture, task in sorted(frames):  # a set: in an order that stays
         column, line, known = columns.index(task), lines.index(architecture), kinds.loc[architecture, task] == "clear"
         box = {"x0": column - 0.48, "x1": column + 0.48, "y0": line - 0.46, "y1": line + 0.46}
         frame = {"color": CELL_INK, "width": 2} if known else {"color": GREY, "width": 1.5, "dash": "dot"}
         figure.add_shape(type="rect", **box, line=frame, **at)
     plain = {"showgrid": False, "showline": False, "ticks": "", "categoryorder": "array"} | at
     marked = [f"{name}{MARK * (task in matrix.unlearned)}" for name, task in zip(x, columns, strict=True)]
-    slant = -30 if len(columns) > 5 else 0
+    slant = -30 if len(columns) > 5 and max(map(len, x)) > LONG else 0
     figure.update_xaxes(tickangle=slant, categoryarray=x, tickvals=x, ticktext=marked, **plain)
     figure.update_yaxes(autorange="reversed", categoryarray=y, **plain)
 

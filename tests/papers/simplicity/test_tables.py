@@ -173,21 +173,42 @@ def test_plots_hold_every_model(made):
     two = table[table["method"].isin((RELU, LEARNED))]
     for x, own in (("training", table), ("tv", two)):
         drawn = complexity.marks(own, x)
-        assert sum(len(trace.x) for trace in drawn.data) == len(own)
-        marks = sorted(float(value) for trace in drawn.data for value in trace.y)
-        assert np.allclose(marks, sorted(100 * own["accuracy"]))
+        networks, chosen = own[own["method"].isin(NETWORKS)], own[own["chosen"]]
+        assert sorted(_numbers(drawn, small=True)) == pytest.approx(sorted(100 * networks["accuracy"]))
+        means = 100 * chosen.groupby(["table", "method"])["accuracy"].mean()
+        assert sorted(_numbers(drawn, small=False)) == pytest.approx(sorted(means))
         assert len({trace.name for trace in drawn.data}) == own["method"].nunique() + 1, "two starts of searches"
     table = table.assign(accuracy=table["accuracy"].where(table.index != 0))
     assert f"diverged: 1 of {len(table)}" in reading(complexity.marks(table, "training"))
     one = table.index == table.index[table["method"] == RELU][0]
     same = table.assign(accuracy_train=table["accuracy_train"].where(~one, 0.5))
     drawn = complexity.marks(same, "training")
-    assert sum(len(trace.x) for trace in drawn.data) == len(table) - 2
+    of_networks = table["method"].isin(NETWORKS) & table["accuracy"].notna()
+    assert len(_numbers(drawn, small=True)) == of_networks.sum() - 1
     assert f"at chance on training rows: 1 of {len(table)}" in reading(drawn)
-    none = complexity.marks(table[table["method"] == RELU].assign(accuracy_train=0.5))
-    assert not sum(len(trace.x) for trace in none.data) and none.layout.annotations, "an empty panel with its name"
+    none = complexity.marks(table[table["method"] == RELU].assign(accuracy_train=0.5, chosen=False))
+    assert not _numbers(none, True) + _numbers(none, False) and none.layout.annotations, "an empty panel with its name"
     panels = accuracy.fig20(table).data
     assert [trace.name for trace in panels] == [*METHODS]
+
+
+def _numbers(drawn, small):
+    """Accuracies of the marks of single networks or of means, wherever these stand."""
+    traces = [trace for trace in drawn.data if trace.customdata is not None and (trace.marker.size < 10) == small]
+    return [row[-1] for trace in traces for row in trace.customdata]
+
+
+def test_a_baseline_beyond_the_axes_stands_at_their_ends_with_its_numbers(made):
+    table = made[FIG22].table
+    linear = table["method"] == LINEAR
+    table = table.assign(accuracy=table["accuracy"].where(~linear, 0.01), tv=table["tv"].where(~linear, 0.0))
+    drawn = complexity.marks(table.assign(accuracy_train=table["accuracy_train"].clip(lower=0.6)))
+    (mark,) = [trace for trace in drawn.data if trace.name == LINEAR and trace.customdata is not None and len(trace.x)]
+    assert [text.split() for text in mark.text] == [["←", "0", "↓", "1"]]
+    panel = drawn.get_subplot(1, 1)
+    for place, axis in ((np.log10(mark.x[0]), panel.xaxis), (mark.y[0], panel.yaxis)):
+        assert axis.range[0] < place < axis.range[0] + 0.1 * (axis.range[1] - axis.range[0])
+    assert "Arrow" in reading(drawn)
 
 
 def test_captions_and_provenance_name_what_is_absent(made):

@@ -13,7 +13,6 @@ import numpy as np
 import pandas as pd
 
 from lab import estimates
-from lab.errors import shortened
 from lab.papers.claims import Claim, Verdict, absent, all_of, any_of
 from lab.papers.entry import Entry
 from lab.papers.simplicity.complexity import logarithms
@@ -22,14 +21,14 @@ from lab.papers.simplicity.tables.accuracy import ALMOST_ALL, SHOWN, chosen_mean
 from lab.papers.simplicity.tables.settings import IAFS, LEARNED, LINEAR, NEIGHBOURS, NETWORKS, RELU, TANH, TREES
 from lab.papers.tables import POINTS, gains, gains_on_rows, ratios
 from lab.plots import go
-from lab.plots.caption import set_reading
-from lab.plots.panels import grid, name_axes, place
+from lab.plots.caption import counted, set_reading
+from lab.plots.panels import grid, log_axis, name_axes, place
 from lab.plots.style import BLACK, METHOD_SYMBOLS, SIZE, SKY, colour
 
 FROM_ZERO, FROM_RELU = "learned, from zero", "learned, from ReLU"
-POINTED_AT = ["layers", "prefactor", "seed", "tv", "training", "percent"]
+POINTED_AT = ["layers", "prefactor", "who", "tv", "training", "percent"]
 HOVER = (
-    "%{customdata[0]} hidden layers, α = %{customdata[1]:g}, seed %{customdata[2]}<br>total variation"
+    "%{customdata[0]} hidden layers, α = %{customdata[1]:g}, %{customdata[2]}<br>total variation"
     " %{customdata[3]:.3g}<br>training %{customdata[4]:.1f} %, test %{customdata[5]:.1f} %<extra></extra>"
 )
 
@@ -114,86 +113,134 @@ FIG23 = _of_outputs(
 )
 
 
+def _chosen(table: pd.DataFrame, value: str = "accuracy") -> pd.DataFrame:
+    """Means over seeds of what was chosen on `val`: tables × methods."""
+    return chosen_means(table, value).mean().unstack("method")
+
+
+def _most_accurate(table: pd.DataFrame) -> pd.Series:
+    """By table the network with the highest such mean."""
+    means = _chosen(table)
+    return means[[method for method in NETWORKS if method in means]].dropna(how="all").idxmax(axis=1)
+
+
+def _over_relu(table: pd.DataFrame) -> str:
+    means = _chosen(table)
+    text = ", ".join(f"{one} on {(means[one] > means[RELU]).sum()}" for one in NETWORKS[1:] if one in means)
+    return f"More accurate than ReLU: {text} of {counted(len(means), 'table')}."
+
+
 def _complexity_summary(table: pd.DataFrame) -> str:
-    ratio = {}
-    for name, rows in table[table["method"].isin(NETWORKS)].groupby("table", sort=False):
-        best = rows.loc[rows.groupby("seed")["accuracy"].idxmax().dropna()]
-        relu = rows[(rows["method"] == RELU) & rows["chosen"].astype(bool)]
-        ratio[name] = best["tv"].mean() / relu["tv"].mean()
-    phrases = [f"{ratio[name]:.1f} times ({name})" for name in sorted(ratio, key=ratio.__getitem__)]
-    ends = " to ".join(dict.fromkeys((phrases[0], phrases[-1])))
-    return f"Total variation of a table's most accurate networks over that of its ReLU ones: {ends}, mean over seeds."
+    tv, best = _chosen(table, "tv"), _most_accurate(table)
+    gaps = np.array([tv.loc[name, method] - tv.loc[name, RELU] for name, method in best.items()])
+    return (
+        f"{_over_relu(table)} The most accurate network is more complex than ReLU's on {(gaps > 0).sum()}, simpler on"
+        f" {(gaps < 0).sum()}, ReLU's itself on {(gaps == 0).sum()}."
+    )
 
 
 def _fit_summary(table: pd.DataFrame) -> str:
-    best = table[table["chosen"].astype(bool)]
-    means = 100 * best.groupby(["method", "table"], sort=False)[["accuracy_train", "accuracy"]].mean()
-    means = means.groupby("method", sort=False).mean().sort_values("accuracy")
-    text = ", ".join(f"{method} {row.accuracy_train:.1f}/{row.accuracy:.1f}" for method, row in means.iterrows())
+    counts = _most_accurate(table).value_counts()
+    text = ", ".join(f"{method} on {count}" for method, count in counts.items())
+    return f"Most accurate network: {text} of {counted(counts.sum(), 'table')}. {_over_relu(table)}"
+
+
+def _fits(table: pd.DataFrame) -> str:
+    train, test = (_chosen(table, value).mean() for value in ("accuracy_train", "accuracy"))
+    text = ", ".join(f"{one} {train[one]:.1f}/{test[one]:.1f}" for one in test.sort_values().index)
     return f"Training/test accuracy in %, mean over tables: {text}."
 
 
 CHANCE = 0.52  # of training rows, whose two classes are equally frequent: networks that give all the same answer
-FAR = (NEIGHBOURS, TREES)  # which fit their training data as no network does
+COLUMNS, HEIGHT = 2, 160  # of panels; px of one
+ORDER = (LINEAR, NEIGHBOURS, TREES, TANH, RELU, LEARNED, IAFS)  # one over the other: most networks are TanH's
+FAR = 0.62  # of the networks' range: a baseline further beyond it stands at the end of the axis, with its number
+INSIDE = 0.035  # of an axis: from there to its end
 
 
-def marks(table: pd.DataFrame, x: str = "tv", x_title: str = "total variation<br>(of log-odds)") -> go.Figure:
-    """One panel per table: complexity (or "training" accuracy) and test accuracy of models. table: see `measure`."""
+def marks(table: pd.DataFrame, x: str = "tv", x_title: str = "total variation (of log-odds, log scale)") -> go.Figure:
+    """One panel per table: complexity (or "training" accuracy) and test accuracy of networks, and large, also for the
+    baselines, the mean over seeds of what was chosen on `val`. table: see `measure`."""
     starts = table["start"].map({"zero": FROM_ZERO, "relu": FROM_RELU})
     kind = table["method"].where(table["method"] != LEARNED, starts)
     table = table.assign(kind=kind, percent=100 * table["accuracy"], training=100 * table["accuracy_train"])
-    names = list(table["table"].unique())
-    at_chance = table["method"].isin(NETWORKS) & (table["accuracy_train"] <= CHANCE)
-    table = table[~at_chance]
-    order = [
-        kind for method in settings.METHODS for kind in ((FROM_RELU, FROM_ZERO) if method == LEARNED else (method,))
-    ]
-    order = [kind for kind in order if kind in set(table.loc[table[x].notna(), "kind"])]
-    columns = min(accuracy.COLUMNS, len(names))
-    heads = [shortened(name, accuracy.LONGEST_NAME) for name in names]
-    figure = grid(heads, columns, 190, gap=66, top=112 if len(order) > 4 else 64, horizontal=44)
+    table["who"] = [f"seed {seed}" for seed in table["seed"]]
+    names, networks = list(table["table"].unique()), table["method"].isin(NETWORKS)
+    at_chance = networks & (table["accuracy_train"] <= CHANCE)
+    known = table[x].notna() & table["percent"].notna()
+    kinds = [one for method in ORDER for one in ((FROM_RELU, FROM_ZERO) if method == LEARNED else (method,))]
+    kinds = [one for one in kinds if one in set(table.loc[known, "kind"])]
+    columns = min(COLUMNS, len(names))
+    figure = grid(names, columns, HEIGHT, gap=50, top=112 if len(kinds) > 4 else 64, horizontal=60)
+    for one in kinds:
+        look = {"mode": "markers", "marker": _mark(one), "name": one, "legendgroup": one}
+        figure.add_scatter(x=[None], y=[None], row=1, col=1, **look)
     for number, name in enumerate(names):
-        row, column = place(number, columns)
-        here = table[(table["table"] == name) & table["percent"].notna()]
-        networks = here.loc[~here["kind"].isin(FAR), x]
-        low, high = networks.min(), networks.max()
-        room, beyond = 0.06 * (high - low), here.loc[here["kind"].isin(FAR), x] > high
-        edge = high + (4 if beyond.any() else 1) * room
-        for kind in order:
-            rows = here[here["kind"] == kind]
-            look = {"mode": "markers", "name": kind, "legendgroup": kind, "showlegend": not number}
-            look |= {"marker": _mark(kind), "customdata": rows[POINTED_AT], "hovertemplate": f"{kind}<br>{HOVER}"}
-            if kind in FAR:  # at the right edge, with its number, where it would press the networks together
-                far = [f"{value:.3g} ›" if value > edge - room else "" for value in rows[x]]
-                side = "bottom left" if kind == FAR[0] else "middle left"
-                look |= {"mode": "markers+text", "text": far, "textposition": side}
-                look["textfont"] = {"size": SIZE - 3}
-            figure.add_scatter(x=rows[x].clip(upper=edge - room), y=rows["percent"], row=row, col=column, **look)
-        if high > low:
-            figure.update_xaxes(range=(low - room, edge), row=row, col=column)
-    figure.update_xaxes(nticks=5)
-    figure.update_yaxes(nticks=6)
+        at, here = place(number, columns), known & (table["table"] == name)
+        dots, means = table[here & networks & ~at_chance], _means(table[here & table["chosen"].astype(bool)])
+        _set_axes(figure, pd.concat([dots, means[means["method"].isin(NETWORKS)]]), means, x, at)
+        for rows, small in ((dots, {"size": 5, "opacity": 0.4, "line": {"width": 0}}), (means, {})):
+            for one in kinds:
+                _draw(figure, rows[rows["kind"] == one], one, x, at, small)
     name_axes(figure, len(names), columns, x_title, "test accuracy (%)")
-    figure.update_layout(height=figure.layout.height + 14, margin_b=figure.layout.margin.b + 14)
     divergences = int(table["percent"].isna().sum())
-    alpha = ", and for TanH an α" if TANH in order else ""
+    alpha = ", α" if TANH in kinds else ""
     set_reading(
         figure,
-        f"One mark a model: a seed, a number of layers{alpha}. Axes differ between panels, and have the networks'"
-        " range; what lies beyond has its number (›).",
-        f"Not drawn, because they diverged: {divergences} of {len(at_chance)}." if divergences else "",
-        f"Not drawn, because they are at chance on training rows: {at_chance.sum()} of {len(at_chance)}."
-        if at_chance.any()
-        else "",
+        f"Small: one network (seed, layers{alpha}). Large: those chosen on val, mean over seeds.",
+        "Arrow: a number beyond the axis." if any("text" in trace.mode for trace in figure.data) else "",
+        f"Not drawn, because they diverged: {divergences} of {len(table)}." if divergences else "",
+        f"Not drawn, at chance on training rows: {at_chance.sum()} of {len(table)}." if at_chance.any() else "",
     )
     return figure
 
 
+def _means(chosen: pd.DataFrame) -> pd.DataFrame:
+    """One row a kind: means over its seeds."""
+    kinds = chosen.groupby(["method", "kind"], sort=False)
+    means = kinds[["layers", "prefactor", "tv", "training", "percent"]].mean()
+    return means.assign(who=[f"mean of {counted(runs, 'run')}" for runs in kinds.size()]).reset_index()
+
+
+def _set_axes(figure: go.Figure, networks: pd.DataFrame, means: pd.DataFrame, x: str, at: tuple[int, int]) -> None:
+    """Let axes end around the networks, and the baselines that are not far from them; that of tv is logarithmic."""
+    for value, update in ((x, figure.update_xaxes), ("percent", figure.update_yaxes)):
+        scale = np.log10 if value == "tv" else np.asarray
+        inner = networks.loc[networks[value] > 0, value]
+        if inner.empty:
+            continue
+        low, high = scale(inner.min()), scale(inner.max())
+        reach = FAR * (high - low)
+        near = [one for one in means[value] if one > 0 and low - reach <= scale(one) <= high + reach]
+        values = pd.Series([*inner, *near])
+        pad = 0.08 * (values.max() - values.min()) or 1.0
+        plain = {"range": (values.min() - pad, values.max() + pad), "nticks": 6}
+        update(row=at[0], col=at[1], **(log_axis(values) if value == "tv" else plain))
+
+
+def _draw(figure: go.Figure, rows: pd.DataFrame, kind: str, x: str, at: tuple[int, int], small: dict) -> None:
+    """Draw marks; a large one that is beyond an axis stands at its end, with its number."""
+    panel, spots, words, sides = figure.get_subplot(*at), [], [""] * len(rows), [""] * len(rows)
+    for values, axis, arrows in ((rows["percent"], panel.yaxis, "↓↑"), (rows[x], panel.xaxis, "←→")):
+        places = np.log10(values.clip(lower=1e-9)) if axis.type == "log" else values
+        low, high = axis.range or (places.min(), places.max())
+        for number, (place_, value) in enumerate(zip(places, values, strict=True)):
+            if not low <= place_ <= high:
+                words[number] = f"{arrows[0 if place_ < low else 1]} {value:.3g} {words[number]}"
+            sides[number] = f"middle {'left' if place_ > (low + high) / 2 else 'right'}"
+        inner = places.clip(low + INSIDE * (high - low), high - INSIDE * (high - low))
+        spots.append(10**inner if axis.type == "log" else inner)
+    look = {"mode": "markers", "marker": _mark(kind) | small, "legendgroup": kind, "showlegend": False}
+    if any(words) and not small:
+        look |= {"mode": "markers+text", "text": words, "textposition": sides, "textfont": {"size": SIZE - 2}}
+    look |= {"name": kind, "customdata": rows[POINTED_AT], "hovertemplate": f"{kind}<br>{HOVER}"}
+    figure.add_scatter(x=spots[1], y=spots[0], row=at[0], col=at[1], **look)
+
+
 def _mark(kind: str) -> dict:
     method = LEARNED if kind in (FROM_ZERO, FROM_RELU) else kind
-    size, opacity, width = (10, 1, 0.8) if kind in (LINEAR, NEIGHBOURS, TREES) else (6, 0.75, 0.4)
     mark = {"color": SKY if kind == FROM_ZERO else colour(method), "symbol": METHOD_SYMBOLS[method]}
-    return mark | {"size": size, "opacity": opacity, "line": {"width": width, "color": BLACK}}
+    return mark | {"size": 10, "line": {"width": 1, "color": BLACK}}
 
 
 _WITHOUT = ("values of α", "settings tried for k-NN and trees", *settings.OF_INPUTS)
@@ -242,13 +289,15 @@ ENTRIES = (
         plot=partial(marks, x="training", x_title="training accuracy (%)"),
         claims=FIG22,
         summary=_fit_summary,
+        numbers=_fits,
         **_EVERY,
     ),
     Entry(
         "simplicity/fig23",
         "E.4",
         "Test accuracy against complexity, all models",
-        f"Each mark a model, its total variation on paths through the data and its test accuracy: {SHOWN}",
+        "Each mark a model, its total variation on paths through the data and its test accuracy:"
+        f" {SHOWN.replace('nearest neighbours, ', '')}",
         "accuracy peaks at different complexity levels across data sets",
         plot=marks,
         claims=(FIG23,),

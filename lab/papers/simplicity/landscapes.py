@@ -22,19 +22,19 @@ from lab.papers.simplicity.complexity import logarithms
 from lab.papers.simplicity.landscape_measures import DEPTH, FINE, PAPER_TABLES, RADIUS, measure, plan, tables_of
 from lab.papers.simplicity.tables import settings
 from lab.papers.simplicity.tables.accuracy import LONGER_SEARCHES
-from lab.papers.simplicity.tables.settings import IAFS, LEARNED, NEIGHBOURS, NETWORKS, RELU, TANH, TREES, origin
+from lab.papers.simplicity.tables.settings import IAFS, NEIGHBOURS, NETWORKS, RELU, TANH, TREES, origin
 from lab.papers.tables import compare_one, gains, ratios
 from lab.plots import go
-from lab.plots.caption import set_reading
+from lab.plots.caption import counted, set_reading
 from lab.plots.panels import above, blank, colour_bar, grid, line
-from lab.plots.style import BLACK, SEQUENCE, SEQUENTIAL, SIZE, VERMILLION, colour
+from lab.plots.style import BLACK, CELL_INK, SEQUENTIAL, SIZE, VERMILLION, colour
 from lab.statistics import LEVEL
 
 OfBest = Callable[[pd.DataFrame, str, list[str]], list[Verdict]]  # rows of a table, its best network, the others
 
 NEAR_IDENTITY = 0.99  # share of a function's variance that its start explains, above which it has not left it
 ROWS = {"function": "function", "loss": "loss", "complexity": "complexity", "zoom": "complexity,<br>random plane"}
-HEIGHT, GAP, HEAD = 84, 10, 44  # px of a panel, between rows, and for the names above a table's first row
+HEIGHT, GAP, HEAD = 84, 10, 60  # px of a panel, between rows, and for the names above a table's first row
 LOWEST = 1e-6  # a landscape's smallest value that is drawn: colours are logarithmic
 
 
@@ -188,24 +188,23 @@ def fig24(table: pd.DataFrame, columns: tuple[str, ...] = (*NETWORKS, TREES, NEI
                     _landscape(figure, mine, part, scales[part], at)
                 else:
                     _slice(figure, mine, int(part.split()[1]) - 1, at)
+            if part == parts[-1]:
+                _alignment(figure, means, columns, row)
             title = {"text": ROWS.get(part, part), "font": {"size": SIZE - 1}, "standoff": 4}
             figure.update_yaxes(title=title, row=row, col=1)
     figure.update_xaxes(showticklabels=False, ticks="", showgrid=False, mirror=True)
     figure.update_yaxes(showticklabels=False, ticks="", showgrid=False, mirror=True)
     _spread(figure, len(names), len(parts))
     _bars(figure, figure.get_subplot(1, columns.index(TREES) + 1).xaxis.domain)
-    figure.update_layout(margin_b=18, height=figure.layout.height - 32, showlegend=False)
+    figure.update_layout(margin_b=34, height=figure.layout.height - 16, showlegend=False)
     for block, name in enumerate(names):
         above(figure, f"<b>{name}</b>", block * len(parts) + 1, 1, size=SIZE + 1)
         figure.layout.annotations[-1].update(yshift=38, xshift=-54)
     set_reading(
         figure,
-        "First seed. Functions: of the hidden layers, from -5 to 5; with IAFs of the inputs, one line each, from -1 to"
-        " 1; in brackets mean test accuracy. Landscapes: on the plane of the training's first two principal"
-        " components, the line is the training, the star the network that is kept, and on a random plane around it;"
-        " colours are logarithmic, the same for one measure and table, and end at the 2nd and 98th percentile."
-        " Complexity is total variation of log-odds. Slices: two inputs of a training row (circle) go from -1 to 1;"
-        " black: low, white: high, scaled in each image.",
+        f"First seed; accuracy and alignment with axes: mean over {counted(table['seed'].nunique(), 'seed')}. Line:"
+        " training, from circle to dot; star: what is kept. Numbers: total variation at the start → kept → at the end;"
+        " kept, and mean of the random plane. Slices: two inputs of a training row (circle); black: low, white: high.",
     )
     return figure
 
@@ -218,15 +217,23 @@ def _head(figure: go.Figure, rows: pd.DataFrame, method: str, at: tuple[int, int
     above(figure, f"({accuracy:.1f} %)" if np.isfinite(accuracy) else "(diverged)", *at, size=SIZE - 1)
 
 
+def _alignment(figure: go.Figure, rows: pd.DataFrame, columns: Sequence[str], row: int) -> None:
+    """Below the slices of each method its alignment with axes."""
+    means = rows[rows["part"] == "alignment"].groupby("method")["value"].mean()
+    for column, method in enumerate(columns, 1):
+        text = f"alignment {means[method]:.2f}" if np.isfinite(means.get(method, np.nan)) else ""
+        figure.update_xaxes(title={"text": text, "font": {"size": SIZE - 1}, "standoff": 2}, row=row, col=column)
+
+
 def _functions(figure: go.Figure, rows: pd.DataFrame, method: str, at: tuple[int, int]) -> None:
     curves = rows[rows["part"] == "function"]
     if not len(curves):
         blank(figure, *at)
     for number, one in curves.groupby("number"):
-        ink, name = colour(method), method
-        if method == IAFS:
-            ink, name = SEQUENCE[number % len(SEQUENCE)], f"input {number}"
-        line(figure, one["x"], one["value"], ink, at, 1.3, name=name, hovertemplate="φ(%{x:.2f}) = %{y:.3g}")
+        name, width = (f"input {number}", 0.7) if method == IAFS else (method, 1.3)
+        line(
+            figure, one["x"], one["value"], colour(method), at, width, name=name, hovertemplate="φ(%{x:.2f}) = %{y:.3g}"
+        )
 
 
 def _bars(figure: go.Figure, across: tuple[float, float]) -> None:
@@ -260,9 +267,27 @@ def _landscape(
     if part != "zoom":
         way = rows[rows["part"] == "way"].sort_values("number")
         line(figure, way["x"], way["y"], VERMILLION, at, 1.5, name="training", hoverinfo="skip")
+        ends, look = way.iloc[[0, -1]], {"symbol": "circle", "size": 7, "line": {"color": VERMILLION, "width": 1.5}}
+        look["color"] = ["white", VERMILLION]
+        figure.add_scatter(
+            x=ends["x"], y=ends["y"], mode="markers", marker=look, name="ends", hoverinfo="skip", **where
+        )
     star = {"symbol": "star", "size": 9, "color": "white", "line": {"color": BLACK, "width": 0.8}}
     figure.add_scatter(x=[0], y=[0], mode="markers", marker=star, name="kept", hoverinfo="skip", **where)
     _span(figure, z, at)
+    if part != "loss":
+        _write(figure, rows, part, float(z.mean(axis=None)), at)
+
+
+def _write(figure: go.Figure, rows: pd.DataFrame, part: str, around: float, at: tuple[int, int]) -> None:
+    """In a landscape of complexity that of the network: at the start, kept, and at the end, or kept and around it."""
+    course = rows[rows["part"] == "course"].sort_values("x")["value"]
+    kept = rows.loc[rows["part"] == "solution", "value"].mean()
+    numbers = (course.iloc[0], kept, course.iloc[-1]) if part == "complexity" else (kept, around)
+    text = ("→" if part == "complexity" else ", mean ").join(f"{number:.2g}" for number in numbers)
+    look = {"font": {"size": SIZE - 2, "color": CELL_INK}, "bgcolor": "rgba(255, 255, 255, 0.7)", "borderpad": 1}
+    place = {"x": 0.5, "y": 0.03, "xref": "x domain", "yref": "y domain", "yanchor": "bottom", "showarrow": False}
+    figure.add_annotation(text=text, row=at[0], col=at[1], **look, **place)
 
 
 def _slice(figure: go.Figure, rows: pd.DataFrame, number: int, at: tuple[int, int]) -> None:
@@ -274,7 +299,7 @@ def _slice(figure: go.Figure, rows: pd.DataFrame, number: int, at: tuple[int, in
     look = {"colorscale": "Greys_r", "showscale": False, "zsmooth": "best", "hovertemplate": "%{z:.3g}"}
     figure.add_heatmap(x=z.columns, y=z.index, z=z, name=f"slice {number + 1}", **look, **where)
     mark = {"symbol": "circle-open", "size": 8, "color": VERMILLION, "line": {"width": 2}}
-    look = {"mode": "markers", "marker": mark, "name": "training row", "hoverinfo": "skip"}
+    look = {"mode": "markers", "marker": mark, "name": "training row", "hoverinfo": "skip", "cliponaxis": False}
     figure.add_scatter(x=point["x"], y=point["y"], **look, **where)
     _span(figure, z, at)
 
@@ -311,30 +336,43 @@ def _spread(figure: go.Figure, blocks: int, lines: int) -> None:
 
 
 def _summary(table: pd.DataFrame) -> str:
-    complexity = _by_table(table, (RELU, LEARNED, IAFS), "solution", "ambient", named=False)
-    axes = _by_table(table, (RELU, IAFS, TREES), "alignment", named=False)
-    what = "Total variation, ReLU, learned, input functions (on the random plane)"
-    return f"{what}: {complexity}. Alignment with axes, ReLU, input functions, trees: {axes}."
+    course = table[table["part"] == "course"].sort_values("x").groupby(["table", "method", "seed"])["value"]
+    rises = (course.last() - course.first()).groupby(["table", "method"]).mean() > 0
+    most, aligned = (_part(table, part).mean().unstack("table") for part in ("solution", "alignment"))
+    orders = aligned.reindex([RELU, IAFS, TREES]).apply(lambda means: " < ".join(means.dropna().sort_values().index))
+    return (
+        f"Complexity rises in training in {rises.sum()} of {counted(len(rises), 'network')}; of those kept it is"
+        f" highest with {_by_words(most.dropna(axis=1, how='all').idxmax())}. Alignment with axes: {_by_words(orders)}."
+    )
+
+
+def _by_words(words: pd.Series) -> str:
+    """Words of tables, each once, with the tables that they are true of."""
+    return ", ".join(f"{word} ({', '.join(names)})" for word, names in words.index.groupby(words).items())
 
 
 def _numbers(table: pd.DataFrame) -> str:
     every = table["method"].unique()
     return (
-        "Mean over seeds. Total variation of log-odds (trees, k-NN: none), in brackets its mean over the random plane:"
+        "Functions: of the hidden layers, from -5 to 5; with IAFs of the inputs, one line each, from -1 to 1."
+        " Landscapes: on the plane of the training's first two principal components, and on a random one around what is"
+        " kept; colours are logarithmic, the same for one measure and table, and end at the 2nd and 98th percentile."
+        " Slices go from -1 to 1, scaled in each image. Mean over seeds. Total variation of log-odds (trees, k-NN:"
+        " none), in brackets its mean over the random plane:"
         f" {_by_table(table, every, 'solution', 'ambient')}. Alignment with axes (1: every change is along an input):"
         f" {_by_table(table, every, 'alignment')}.{_identity(table)}"
     )
 
 
-def _by_table(table: pd.DataFrame, methods: Sequence[str], *parts: str, named: bool = True) -> str:
-    """Means of one or two parts on each table by method; not named, a dash stands for one that has none."""
+def _by_table(table: pd.DataFrame, methods: Sequence[str], *parts: str) -> str:
+    """Means of one or two parts on each table by method."""
     words = []
     for name, rows in table.groupby("table", sort=False):
         means = rows.groupby(["method", "part"])["value"].mean().unstack().reindex(index=methods, columns=parts)
         phrases = []
-        for method, first, *more in (means.dropna() if named else means).itertuples():
+        for method, first, *more in means.dropna().itertuples():
             numbers = f"{first:.2g}" + "".join(f" ({value:.2g})" for value in more)
-            phrases.append((f"{method} " if named else "") + ("–" if np.isnan(first) else numbers))
+            phrases.append(f"{method} {numbers}")
         words.append(f"{name} {', '.join(phrases) or 'every run diverged'}")
     return "; ".join(words)
 

@@ -117,3 +117,9 @@ def test_every_model_has_its_column(made):
     for part in ("loss", "complexity", "zoom"):
         shown = [value for trace in landscapes if trace.name == part for value in np.ravel(trace.customdata)]
         assert np.allclose(sorted(shown), sorted(made.table.loc[made.table["part"] == part, "value"]))
+    for method in NETWORKS:
+        own = made.table[(made.table["method"] == method) & (made.table["seed"] == 0)]
+        course, kept = (own[own["part"] == part].sort_values("x")["value"].tolist() for part in ("course", "solution"))
+        assert "→".join(f"{one:.2g}" for one in (course[0], kept[0], course[-1])) in heads
+    ends = [trace for trace in drawn.data if trace.name == "ends"]
+    assert len(ends) == 2 * len(NETWORKS), "start and end of the training, on loss and on complexity"

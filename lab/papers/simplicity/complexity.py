@@ -23,8 +23,8 @@ from lab.papers.simplicity.tables.settings import RATE, RATE_FROM
 from lab.papers.tables import Labelled, alive
 from lab.plots import go
 from lab.plots.caption import set_reading
-from lab.plots.panels import BOTTOM, colour_bar, grid, line, log_axis, name_axes, place, points
-from lab.plots.style import BLACK, BLUE, GREY, ORANGE, SEQUENTIAL, VERMILLION
+from lab.plots.panels import BOTTOM, above, colour_bar, grid, line, log_axis, name_axes, place, points
+from lab.plots.style import BLACK, BLUE, GREY, ORANGE, SEQUENTIAL, SIZE, VERMILLION
 from lab.probes import fourier_complexity, total_variation
 from lab.probes.calling import Model, Points, function_of, values
 from lab.probes.complexity import draw, variations
@@ -288,9 +288,8 @@ def fig29(table: pd.DataFrame) -> go.Figure:
     zeros = len(table) - len(drawn)
     set_reading(
         figure,
-        "Each mark is a mean over paths; point at it for its 95 % interval (bootstrap over paths). Both axes are"
-        " logarithmic. The mean frequency does not depend on how far a function is from a straight line: of a parabola"
-        " it is 0.59, however flat.",
+        "Each mark is a mean over paths. The mean frequency does not depend on how far a function is from a straight"
+        " line (of a parabola it is 0.59, however flat): with small α it falls no further, total variation does.",
         f"Not drawn, because a measure is 0: {zeros} of {len(table)}." if zeros else "",
     )
     return figure
@@ -313,6 +312,8 @@ def fig30(table: pd.DataFrame) -> go.Figure:
             hover = f"{name}: %{{y:.2f}}; total variation of this path {rows['tv'].iloc[0]:.2f}"
             look: dict[str, Any] = {"name": name, "legendgroup": str(prefactor), "showlegend": legend}
             line(figure, rows["along"], rows["value"], ink, at, **look, hovertemplate=hover)
+        variation = curves.groupby("prefactor")["tv"].first()
+        above(figure, ", ".join(f"{value:.2f}" for value in variation), *at, side="right", size=SIZE - 1)
         first = curves[curves["prefactor"] == curves["prefactor"].min()]
         ends = first.iloc[[0, -1]]
         look = {"name": "class at the ends", "legendgroup": "ends", "showlegend": legend}
@@ -326,7 +327,8 @@ def fig30(table: pd.DataFrame) -> go.Figure:
     name_axes(figure, len(paths), COLUMNS, "along the path", "probability of class 1")
     set_reading(
         figure,
-        f"Dotted: Euclidean distance, from 0 to {furthest:.2f} over the height of a panel; every input covers [-1, 1].",
+        "Above, right: total variation of each line, α rising. Grey: Euclidean distance, from 0"
+        f" to {furthest:.2f} over the height of a panel; every input covers [-1, 1].",
     )
     return figure
 

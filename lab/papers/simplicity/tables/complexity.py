@@ -17,7 +17,7 @@ from lab.papers.claims import Claim, Verdict, absent, all_of, any_of
 from lab.papers.entry import Entry
 from lab.papers.simplicity.complexity import logarithms
 from lab.papers.simplicity.tables import accuracy, settings
-from lab.papers.simplicity.tables.accuracy import ALMOST_ALL, SHOWN, chosen_means, measure, plan
+from lab.papers.simplicity.tables.accuracy import ALMOST_ALL, SHOWN, chosen_means, measure, of_tables, over_relu, plan
 from lab.papers.simplicity.tables.settings import IAFS, LEARNED, LINEAR, NEIGHBOURS, NETWORKS, RELU, TANH, TREES
 from lab.papers.tables import POINTS, gains, gains_on_rows, ratios
 from lab.plots import go
@@ -113,40 +113,29 @@ FIG23 = _of_outputs(
 )
 
 
-def _chosen(table: pd.DataFrame, value: str = "accuracy") -> pd.DataFrame:
-    """Means over seeds of what was chosen on `val`: tables × methods."""
-    return chosen_means(table, value).mean().unstack("method")
-
-
 def _most_accurate(table: pd.DataFrame) -> pd.Series:
     """By table the network with the highest such mean."""
-    means = _chosen(table)
+    means = of_tables(table)
     return means[[method for method in NETWORKS if method in means]].dropna(how="all").idxmax(axis=1)
 
 
-def _over_relu(table: pd.DataFrame) -> str:
-    means = _chosen(table)
-    text = ", ".join(f"{one} on {(means[one] > means[RELU]).sum()}" for one in NETWORKS[1:] if one in means)
-    return f"More accurate than ReLU: {text} of {counted(len(means), 'table')}."
-
-
 def _complexity_summary(table: pd.DataFrame) -> str:
-    tv, best = _chosen(table, "tv"), _most_accurate(table)
+    tv, best = of_tables(table, "tv"), _most_accurate(table)
     gaps = np.array([tv.loc[name, method] - tv.loc[name, RELU] for name, method in best.items()])
     return (
-        f"{_over_relu(table)} The most accurate network is more complex than ReLU's on {(gaps > 0).sum()}, simpler on"
-        f" {(gaps < 0).sum()}, ReLU's itself on {(gaps == 0).sum()}."
+        f"{over_relu(table)} The most accurate chosen network is more complex than ReLU's on {(gaps > 0).sum()},"
+        f" simpler on {(gaps < 0).sum()}, ReLU's itself on {(gaps == 0).sum()}."
     )
 
 
 def _fit_summary(table: pd.DataFrame) -> str:
     counts = _most_accurate(table).value_counts()
     text = ", ".join(f"{method} on {count}" for method, count in counts.items())
-    return f"Most accurate network: {text} of {counted(counts.sum(), 'table')}. {_over_relu(table)}"
+    return f"Most accurate network: {text} of {counted(counts.sum(), 'table')}. {over_relu(table)}"
 
 
 def _fits(table: pd.DataFrame) -> str:
-    train, test = (_chosen(table, value).mean() for value in ("accuracy_train", "accuracy"))
+    train, test = (of_tables(table, value).mean() for value in ("accuracy_train", "accuracy"))
     text = ", ".join(f"{one} {train[one]:.1f}/{test[one]:.1f}" for one in test.sort_values().index)
     return f"Training/test accuracy in %, mean over tables: {text}."
 

@@ -282,8 +282,8 @@ def _landscape(
 def _write(figure: go.Figure, rows: pd.DataFrame, part: str, around: float, at: tuple[int, int]) -> None:
     """In a landscape of complexity that of the network: at the start, kept, and at the end, or kept and around it."""
     course = rows[rows["part"] == "course"].sort_values("x")["value"]
-    kept = rows.loc[rows["part"] == "solution", "value"].mean()
-    numbers = (course.iloc[0], kept, course.iloc[-1]) if part == "complexity" else (kept, around)
+    solution = rows.loc[rows["part"] == "solution", "value"].mean()
+    numbers = (course.iloc[0], solution, course.iloc[-1]) if part == "complexity" else (solution, around)
     text = ("→" if part == "complexity" else ", mean ").join(f"{number:.2g}" for number in numbers)
     look = {"font": {"size": SIZE - 2, "color": CELL_INK}, "bgcolor": "rgba(255, 255, 255, 0.7)", "borderpad": 1}
     place = {"x": 0.5, "y": 0.03, "xref": "x domain", "yref": "y domain", "yanchor": "bottom", "showarrow": False}

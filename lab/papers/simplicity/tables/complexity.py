@@ -114,7 +114,7 @@ FIG23 = _of_outputs(
 
 
 def _most_accurate(table: pd.DataFrame) -> pd.Series:
-    """By table the network with the highest such mean."""
+    """By table the network that is most accurate of those chosen, in the mean over seeds."""
     means = of_tables(table)
     return means[[method for method in NETWORKS if method in means]].dropna(how="all").idxmax(axis=1)
 

@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import torch
+from numpy.lib.stride_tricks import sliding_window_view
 
 from lab import probes
 from lab.catalogue.build import check, figure
@@ -15,7 +16,7 @@ from lab.errors import ArgumentError, LabError
 from lab.kinds import check_run as check_rows
 from lab.papers.simplicity.images import settings
 from lab.papers.simplicity.images.accuracy import retained
-from lab.papers.simplicity.images.settings import BASE, METHODS, PER_LAYER, RELU, SETS, TARGETS, images
+from lab.papers.simplicity.images.settings import BASE, FROM_ZERO, METHODS, PER_LAYER, RELU, SETS, TARGETS, images
 from lab.plots.caption import reading
 from lab.run import Run
 from lab.scale import COMMON
@@ -187,6 +188,17 @@ def test_inputs_are_what_a_layer_receives(made):
     edges = np.append(rows["x"] - half, rows["x"].iloc[-1] + half)
     number = np.histogram(received.detach().double().numpy().clip(-5, 5), edges)[0]
     assert rows["density"].to_numpy() == pytest.approx(number / number.sum(), abs=2e-3)
+
+
+def test_a_thick_line_is_the_average_of_the_thin_one(made):
+    thick, thin = 0, []
+    for trace in made[FIG3].plot.data:
+        if trace.name == "not averaged":
+            thin.append(np.array(trace.y))
+        elif trace.name == FROM_ZERO:
+            assert np.array(trace.y)[2:-2] == pytest.approx(sliding_window_view(thin[-1], 5).mean(axis=1))
+            thick += 1
+    assert thick == 2, "of both modes"
 
 
 @each

@@ -33,17 +33,20 @@ from lab.papers.simplicity.settings import again, episode_result, first_of_searc
 from lab.papers.tables import Labelled, numbered
 from lab.plots import go
 from lab.plots.caption import effect, set_reading
-from lab.plots.functions import draw_inputs, gelu, window
+from lab.plots.functions import draw_inputs, gelu
 from lab.plots.panels import above, grid, line, named
 from lab.plots.style import BLACK, GREY, SEQUENCE, SIZE, colour, faded, method_title
-from lab.probes.profile import Received, counts
+from lab.probes.profile import counts
 from lab.run import Run
 from lab.scale import SCALES
 from lab.search_results import EpisodeResult
 from lab.spec import EpisodeSpec, Learned, Perceptron, RunSpec, replace
+from lab.statistics import LEVEL
 
 NEAR_RELU = 0.99  # share of a function's variance that ReLU explains, above which the search has not left it
-LIKE_RELU = 0.9  # the same, above which what a function has more than ReLU is drawn
+LIKE = 0.9  # share of the variance, above which a function is called like ReLU or GELU
+AVERAGED = 5  # knots, of the lines that show what is not the noise of single ones
+CLOSE, WIDE = 3.0, 4.4  # largest |x| of panels: of functions like ReLU; of others, where an average has no end in it
 SMOOTHED = {"as they are": 1, "over 3 knots": 3, "over 5 knots": 5}
 SEARCHES = {"smoke": 1, "laptop": 1, "overnight": 3, "paper": 1}  # of Figure 16, for each set, mode and start
 ONE_FUNCTION = ["set", "search", "restart", "mode"]
@@ -166,14 +169,18 @@ def _by_function(functions: pd.DataFrame, method: str, number: Number) -> pd.Dat
     return means.unstack("mode").reindex(columns=[CLASSIFICATION, REGRESSION])
 
 
+def averaged(y: np.ndarray, knots: int) -> np.ndarray:
+    """The mean over an odd number of neighbouring knots; beyond its ends a function is constant.
+
+    >>> averaged(np.array([0.0, 3.0, 0.0]), 3)
+    array([1., 1., 1.])
+    """
+    return np.convolve(np.pad(y, knots // 2, mode="edge"), np.ones(knots) / knots, "valid")
+
+
 def _turns(functions: pd.DataFrame, method: str, knots: int) -> pd.DataFrame:
-    """`relative_variation`, smoothed over an odd number of knots; beyond its ends a function is constant."""
-
-    def smoothed(x: np.ndarray, y: np.ndarray) -> float:
-        padded = np.pad(y, knots // 2, mode="edge")
-        return relative_variation(np.convolve(padded, np.ones(knots) / knots, "valid"))
-
-    return _by_function(functions, method, smoothed)
+    """`relative_variation` of averages over so many knots."""
+    return _by_function(functions, method, lambda x, y: relative_variation(averaged(y, knots)))
 
 
 def _detours(functions: pd.DataFrame, method: str) -> pd.DataFrame:
@@ -269,33 +276,63 @@ FIG16 = (
 
 def _summary(table: pd.DataFrame) -> str:
     chosen, words = table[table["chosen"].astype(bool)], []
-    methods = chosen["method"].unique()
-    for (name, mode), rows in chosen.groupby(["set", "mode"], sort=False):
-        each = rows.groupby("method")["turns"].mean().fillna(0).map("{:.1f}".format)  # NaN: flat
-        words.append(f"{TITLES[name]}, {mode} {', '.join(each.get(method, '–') for method in methods)}")
-    return f"How far functions go up and down, in multiples of their range ({', '.join(methods)}): {'; '.join(words)}."
+    for (name, mode, method), rows in chosen.groupby(["set", "mode", "method"], sort=False):
+        turns = "/".join(rows["turns"].fillna(0).map("{:.1f}".format))  # NaN: flat
+        words.append(f"{TITLES[name]}, {mode}, {method} {turns}")
+    return f"How far functions go up and down, in multiples of their range: {'; '.join(words)}."
 
 
-def _smoothed_summary(functions: pd.DataFrame) -> str:
-    """What is left of the ups and downs where knots are averaged, of functions learned from zero."""
-    turns = {name: _turns(functions, FROM_ZERO, knots) for name, knots in SMOOTHED.items()}
-    gaps = {name: estimates.mean(one[REGRESSION] - one[CLASSIFICATION]) for name, one in turns.items()}
-    words = ", ".join(f"{name} {effect(gap)}" for name, gap in gaps.items())
+def _likeness(rows: pd.DataFrame) -> str:
+    """How much of the variance of functions, of several layers the mean, ReLU and GELU explain.
+
+    >>> _likeness(pd.DataFrame({"relu": [0.9966], "gelu": [0.9957]}))
+    'like both: ReLU 99.7 %, GELU 99.6 %'
+    """
+    relu, gelu = 100 * rows[["relu", "gelu"]].mean()
+    like = {(True, True): "both", (False, False): "neither", (True, False): "ReLU", (False, True): "GELU"}
+    verdict = like[bool(relu > 100 * LIKE), bool(gelu > 100 * LIKE)]
+    return f"like {verdict}: ReLU {relu:.1f} %, GELU {gelu:.1f} %"
+
+
+def _like_which(table: pd.DataFrame) -> str:
+    """Of Figure 3, which has one image set."""
+    chosen = table[table["chosen"].astype(bool)]
+    from_relu = chosen[(chosen["method"] == FROM_RELU) & (chosen["mode"] == CLASSIFICATION)]
+    relu, gelu = 100 * from_relu[["relu", "gelu"]].mean()
+    both = "a ramp, too near to ReLU and to GELU to tell which"
+    words = both if min(relu, gelu) > 100 * LIKE else f"nearer to {'ReLU' if relu > gelu else 'GELU'}"
+    from_zero = chosen[chosen["method"] == FROM_ZERO]
+    turns = " and ".join(f"{row.turns:.1f} times its range in {row.mode}" for row in from_zero.itertuples())
     return (
-        "How much more functions from zero go up and down in regression than in classification, in multiples of their"
-        f" range: {words}. Averages over neighbouring knots take the noise of single ones away."
+        f"For classification, the function from ReLU is {words} ({relu:.1f} and {gelu:.1f} % of its variance);"
+        f" from zero, one goes up and down by {turns}."
+    )
+
+
+def _averaged_summary(functions: pd.DataFrame) -> str:
+    """What is left of the ups and downs where knots are averaged, of functions learned from zero."""
+    gaps = []
+    for knots in (1, AVERAGED):
+        turns = _turns(functions, FROM_ZERO, knots)
+        gaps.append(estimates.mean(turns[REGRESSION] - turns[CLASSIFICATION]))
+    low = gaps[1].interval(LEVEL)[0]
+    verdict = "are still more irregular" if low > 0 else "are no more irregular"
+    return (
+        f"Averaged over {AVERAGED} knots, functions from zero for regression {verdict} than those for classification"
+        f" (ups and downs in multiples of their range: {effect(gaps[1])}); as they are, with the noise of single knots,"
+        f" they seem so ({effect(gaps[0])})."
     )
 
 
 def _of_first_search(rows: pd.DataFrame) -> pd.DataFrame:
-    """The same rows, of which those that the first search chose are chosen, and no other search's."""
+    """What the first search found."""
     rows = numbered(rows)
-    return rows.assign(chosen=rows["chosen"].astype(bool) & (rows["search"] == 0))
+    return rows[rows["search"] == 0].assign(chosen=lambda these: these["chosen"].astype(bool))
 
 
 def draw(table: pd.DataFrame, functions: pd.DataFrame) -> go.Figure:
     """One row a set and mode, one column a method; the function that the first search chose, what it receives, and what
-    other restarts and searches found.
+    its other restarts found.
 
     table: as `measure` has it; functions: as `values` has it.
     """
@@ -303,74 +340,65 @@ def draw(table: pd.DataFrame, functions: pd.DataFrame) -> go.Figure:
     kinds = list(table.groupby(["set", "mode"], sort=False))
     methods = [method for method in settings.METHODS if method in set(table["method"])]
     count = len(methods)
-    figure = grid([""] * (count * len(kinds)), count, height=140, gap=70, top=132, horizontal=44, second_y=True)
+    figure = grid([""] * (count * len(kinds)), count, height=150, gap=82, top=144, horizontal=44, second_y=True)
     for row, ((name, mode), rows) in enumerate(kinds, 1):
         of = functions[(functions["set"] == name) & (functions["mode"] == mode)]
         for column, method in enumerate(methods, 1):
-            less = _panel(figure, of[of["method"] == method], mode, method, (row, column))
             best = rows[(rows["method"] == method) & rows["chosen"]]
+            like = len(best) > 0 and bool((best["relu"] > LIKE).all())
+            _panel(figure, of[of["method"] == method], method, like, (row, column))
             if len(best):
-                up = " and ".join("constant" if np.isnan(value) else f"{value:.1f}" for value in best["turns"])
-                words = " − ReLU" if less else f": {up} × its range"
-                above(figure, f"{method_title(method)}{words}", row, column, size=SIZE - 2)
+                above(figure, f"{method_title(method)}<br>{_likeness(best)}", row, column, size=SIZE - 2)
+                figure.layout.annotations[-1].update(align="left")
         above(figure, f"<b>{TITLES[name]}, {mode}</b>", row, 1, size=SIZE + 1)
-        figure.layout.annotations[-1].update(yshift=19)
+        figure.layout.annotations[-1].update(yshift=32)
     figure.update_yaxes(title_text="φ(x)", col=1, secondary_y=False)
     figure.update_xaxes(title_text="input x", row=len(kinds))
     set_reading(
         figure,
-        "− ReLU: what a function has more than ReLU, to which it is nearly equal; × its range: how far others go up and"
-        " down (1: it only rises or falls). Shaded: inputs that it receives in a trained network; panels show where"
-        " nearly all of them are. Thin: what other restarts and searches found.",
+        f"Percent: how much of a function's variance ReLU and GELU explain. Thick: average over {AVERAGED} knots, and"
+        f" thin the function itself; what is like ReLU is drawn as it is, for |x| up to {CLOSE:g}. Shaded: inputs that"
+        " it receives in a trained network. Grey: other restarts of the search.",
     )
     return figure
 
 
-def _panel(figure: go.Figure, rows: pd.DataFrame, mode: str, method: str, at: tuple[int, int]) -> bool:
-    """Draw functions of a method; those like ReLU less ReLU, which is returned: else all one could see is a ramp."""
+def _panel(figure: go.Figure, rows: pd.DataFrame, method: str, like: bool, at: tuple[int, int]) -> None:
+    """Draw functions of a method. like: those of ReLU, whose bend an average would round, and which differ near 0."""
     where = {"row": at[0], "col": at[1]}
     if not len(rows):
         figure.update_yaxes(visible=False, secondary_y=True, **where)
-        return False
-    rows = rows.sort_values("x").assign(relu=rows["x"].clip(lower=0))
-    like = rows.groupby(["search", "restart", "layer"]).filter(
-        lambda one: r_squared(one["value"].to_numpy(float), one["relu"].to_numpy(float)) > LIKE_RELU
-    )
-    less = like["chosen"].sum() == rows["chosen"].sum()
-    if less:
-        rows = like.assign(value=like["value"] - like["relu"])
-
-    def curve(rows: pd.DataFrame, name: str, ink: str, width: float, y: str = "value", dash: str = "") -> None:
-        hover = {"hovertemplate": "φ(%{x:.2f}) = %{y:.3g}"} if width > 1.5 else {"hoverinfo": "skip"}
-        look = {"name": name, "legendgroup": name, "showlegend": not named(figure, name), "secondary_y": False}
-        line(figure, rows["x"], rows[y], ink, at, width, dash, **hover, **look)
-
-    chosen = rows[rows["chosen"]]
+        return
+    chosen, end = rows[rows["chosen"]], CLOSE if like else WIDE
     known = chosen.groupby("x")["density"].mean()
-    x, density = known.index.to_numpy(), np.nan_to_num(known.to_numpy(float))
-    draw_inputs(figure, x, density, at, legend=not named(figure, "inputs"))
-    for _, part in rows[~rows["chosen"]].groupby(["search", "restart", "layer"]):
-        curve(part, "others found", faded(GREY, 0.4), 1)
-    first = chosen[chosen["layer"] == 1].sort_values("x")
-    if method == FROM_RELU:
-        under = first["relu"] if less else 0.0
-        known = first.assign(relu=first["relu"] - under, gelu=gelu(first["x"].to_numpy()) - under)
-        curve(known, RELU, colour(RELU), 1.4, "relu", "6px,3px")
-        if mode == CLASSIFICATION:
-            curve(known, "GELU", BLACK, 1.2, "gelu", "dot")
-    if method == PER_LAYER:
-        for layer, part in chosen.groupby("layer"):
-            curve(part.sort_values("x"), f"layer {layer}", SEQUENCE[2 + (layer - 1) % 4], 2)
-    else:
-        curve(first, method_title(method), colour(method), 2)
-    low, high = window(x, density)
-    low, high = max(low, x[0]), min(high, x[-1])
-    often = Received(x, density, "").central(0.98) if density.any() else (x[0], x[-1])
-    inside = chosen.loc[chosen["x"].between(max(low, often[0]), min(high, often[1])), "value"].to_numpy()
-    pad = 0.12 * np.ptp(inside) or 0.5
-    figure.update_xaxes(range=(low, high), nticks=6, **where)
-    figure.update_yaxes(range=(inside.min() - pad, inside.max() + pad), nticks=5, secondary_y=False, **where)
-    return bool(less)
+    x = known.index.to_numpy()
+    draw_inputs(figure, x, np.nan_to_num(known.to_numpy(float)), at, legend=not named(figure, "inputs"))
+
+    def curve(y: np.ndarray, name: str, ink: str, width: float, dash: str = "") -> None:
+        look = {"name": name, "legendgroup": name, "showlegend": not named(figure, name), "secondary_y": False}
+        line(figure, x, y, ink, at, width, dash, hovertemplate="φ(%{x:.2f}) = %{y:.3g}", **look)
+
+    def values_of(part: pd.DataFrame) -> np.ndarray:
+        return part.sort_values("x")["value"].to_numpy(float)
+
+    if like:
+        curve(x.clip(0), RELU, colour(RELU), 1.4, "6px,3px")
+        curve(gelu(x), "GELU", BLACK, 1.2, "dot")
+    others = [] if method == PER_LAYER else [values_of(part) for _, part in rows[~rows["chosen"]].groupby("restart")]
+    for y in others:
+        curve(y if like else averaged(y, AVERAGED), "other restarts", faded(GREY, 0.4), 1)
+    for layer, part in chosen.groupby("layer"):
+        of_layer = f"layer {layer}", SEQUENCE[2 + (layer - 1) % 4]
+        name, ink = of_layer if method == PER_LAYER else (method_title(method), colour(method))
+        y = values_of(part)
+        others.append(y)
+        if not like:
+            curve(y, "not averaged", faded(ink, 0.45), 1)
+        curve(y if like else averaged(y, AVERAGED), name, ink, 2)
+    shown = np.concatenate([y[abs(x) <= end] for y in others])
+    pad = 0.08 * np.ptp(shown) or 0.5
+    figure.update_xaxes(range=(-end, end), nticks=6, **where)
+    figure.update_yaxes(range=(shown.min() - pad, shown.max() + pad), nticks=5, secondary_y=False, **where)
 
 
 def _notes(scale: str, searches: int = 1) -> list[str]:
@@ -378,14 +406,15 @@ def _notes(scale: str, searches: int = 1) -> list[str]:
     return [f"functions learned with {settings.BASE[scale]} hidden layers", *several * (searches > 1)]
 
 
-_SAME_ONES = "the functions that the search found from ReLU, from zero, and one for each layer"
+_SAME_ONES = "learned from ReLU, from zero, and one for each layer"
 _SHARED: dict[str, Any] = {
     "measure": measure,
     "functions": values,
     "plot": draw,
     "tasks": TASKS,
     "seeds": dict.fromkeys(SCALES, 1),
-    "summary": _summary,
+    "summary": _like_which,
+    "numbers": _summary,
     "notes": _notes,
 }
 ENTRIES = (
@@ -393,7 +422,7 @@ ENTRIES = (
         "simplicity/fig3",
         "3.1",
         "Functions learned for MNIST",
-        f"MNIST as classification and as regression: {_SAME_ONES}",
+        f"Functions for MNIST as classification and as regression, {_SAME_ONES}",
         "for classification, from a ReLU, a function like GELU, and from zero a wavelet; for regression irregular ones",
         plan=lambda scale, seeds: learned(scale, seeds, settings.FIRST),
         origin=settings.origin(settings.FIRST),
@@ -404,17 +433,16 @@ ENTRIES = (
         "simplicity/fig16",
         "E.2",
         "Functions learned for image sets",
-        f"Image sets as classification and as regression: {_SAME_ONES}",
+        f"Functions for image sets as classification and as regression, {_SAME_ONES}",
         "those learned for regression contain more irregularities",
         plan=lambda scale, seeds: learned(scale, seeds, searches=SEARCHES[scale]),
         origin=settings.origin(),
-        functions_summary=_smoothed_summary,
+        functions_summary=_averaged_summary,
         minutes={"smoke": 0.2, "laptop": 9, "overnight": 40, "paper": 200},
         claims=FIG16,
         **_SHARED
         | {
             "summary": lambda table: "",
-            "numbers": _summary,
             "notes": lambda scale: _notes(scale, SEARCHES[scale]),
         },
     ),

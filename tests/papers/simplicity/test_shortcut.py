@@ -130,7 +130,7 @@ def test_captions_and_drawings(made, name, tmp_path):
     assert reading(one.plot) and set(one.provenance["searches"].values()) == {SHIPPED.name}
     told = {trace.name for trace in one.plot.data if trace.showlegend}
     assert {"ReLU", "learned for MNIST", "learned for Fashion-MNIST"} <= told
-    assert ("ReLU trained on MNIST alone" in told) == (name == "simplicity/fig25")
+    assert ("ReLU trained on Fashion-MNIST alone" in told) == (name == "simplicity/fig25")
     one.write(tmp_path, images=False, page=False)
     table, functions = (pd.read_csv(tmp_path / f"{part}.csv") for part in ("table", "functions"))
     assert json.loads(entry(name).plot(table, functions).to_json()) == json.loads(one.plot.to_json())

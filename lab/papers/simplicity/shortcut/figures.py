@@ -16,14 +16,14 @@ from lab.papers.simplicity.shortcut import measures
 from lab.papers.simplicity.shortcut.measures import ALONE, CIFAR, FOR, METHODS, SHIPPED, SVHN, ends, origin, planned
 from lab.plots import go
 from lab.plots.caption import diverged_runs, effect, set_reading, signed, true_minus
-from lab.plots.panels import Panel, grid, line, points, whiskers
+from lab.plots.panels import Panel, grid, line, named, points, whiskers
 from lab.plots.style import BLACK, GREY, INK, METHOD_SYMBOLS, SIZE, colour, faded
-from lab.statistics import INTERVAL, half_width
+from lab.statistics import INTERVAL, LEVEL, half_width
 from lab.tasks import Collage
 from lab.tasks.collage import TILES
 
 CHANCE = 10.0  # percent: one of ten classes
-ALIKE = "ReLU, stopped alike"  # with the early stopping of a learned function
+PREFERS = "how much more each prefers its tile"
 NEAR_RELU = 0.99  # correlation with ReLU from which on a function has not left it
 
 
@@ -72,42 +72,51 @@ def _summary(table: pd.DataFrame) -> str:
     for tile, name in names_of(table["task"].iloc[0]).items():
         learned, relu = (_percent(table, method, FOR[tile])[tile] for method in (FOR[tile], RELU))
         phrases.append(f"{name} {learned} and {relu}")
-    kinds = f"with its function, and {RELU} stopped alike"
-    return f"Accuracy where one tile alone tells the label, {kinds}: {', '.join(phrases)}. {_steering(table)}"
+    return f"{_steering(table)} Accuracy on its tile, and {RELU}'s: {', '.join(phrases)}."
+
+
+def _other_collages(table: pd.DataFrame) -> str:
+    return f"{' over '.join(names_of(table['task'].iloc[0]).values())} (paper: MNIST and SVHN). {_steering(table)}"
 
 
 def _steering(table: pd.DataFrame) -> str:
-    words = []
+    """Which functions prefer their tile more than ReLU does, with the same early stopping."""
+    words, names = [], names_of(table["task"].iloc[0])
     for spectral, rows in table.groupby("spectral", sort=False):
-        names = names_of(table["task"].iloc[0])
-        phrases = [f"{name} {effect(estimates.mean(measures.steering(rows, tile)))}" for tile, name in names.items()]
-        which = f" with{'' if spectral else 'out'} spectral normalization" if table["spectral"].nunique() > 1 else ""
-        words.append(f"{', '.join(phrases)}{which}")
-    return f"Points by which each function prefers its tile more than ReLU does: {'; '.join(words)}."
+        more = {name: estimates.mean(measures.steering(rows, tile)) for tile, name in names.items()}
+        steers = [name for name, points in more.items() if points.interval(LEVEL)[0] > 0]
+        which = f"with{'' if spectral else 'out'} spectral normalization " if table["spectral"].nunique() > 1 else ""
+        verdict = "both functions steer" if len(steers) == 2 else "neither function steers"
+        verdict = f"the function for {steers[0]} alone steers" if len(steers) == 1 else verdict
+        numbers = ", ".join(f"{name} {effect(points)}" for name, points in more.items())
+        words.append(f"{which}{verdict} ({numbers})")
+    text = "; ".join(words)
+    return f"{text[0].upper()}{text[1:]}; in brackets: points by which each prefers its tile more than ReLU does."
 
 
 def fig9(table: pd.DataFrame, functions: pd.DataFrame) -> go.Figure:
-    """Top: accuracy on either tile with early stopping, and over training. Bottom: the learned functions.
+    """Top: how much more than ReLU each function prefers its tile, and accuracy over training. Bottom: the functions.
 
     table: as `measure` has it. functions: as `functions` has it.
     """
     names = names_of(table["task"].iloc[0])
-    heads = ["early stopping", "over training", *(title(method, names) for method in FOR.values())]
+    heads = [PREFERS, "over training", *(title(method, names) for method in FOR.values())]
     figure = grid(heads, 2, height=200, gap=82, top=112, horizontal=62)
-    _draw_ends(figure, table, (1, 1))
+    _draw_steering(figure, table, (1, 1), names)
     _draw_ways(figure, table, (1, 2), names, legend=True)
-    _name_marks(figure, {ALIKE: (GREY, "circle-open")} | _WAYS)
+    _name_marks(figure, _WAYS)
     _draw_chance(figure, (1, 2), legend=True)
-    if 100 * table["hard"].median() < 2 * CHANCE:
-        _draw_chance(figure, (1, 1), legend=False)
     for column, method in enumerate(FOR.values(), 1):
         _draw_restarts(figure, functions[functions["method"] == method], method, (2, column))
-    _name_axes(figure, names)
+    figure.update_xaxes(title_text=f"accuracy on {names['easy']} (%)", row=1, col=2)
+    figure.update_yaxes(title_text=f"accuracy on {names['hard']} (%)", row=1, col=2)
+    figure.update_xaxes(title_text="input x", row=2)
+    figure.update_yaxes(title_text="φ(x)", row=2, col=1)
     set_reading(
         figure,
-        "Early stopping: at the evaluation that is best on validation data, of ambiguous collages for ReLU, of those"
-        " where its tile tells the label for a learned function; hollow: ReLU stopped as the function that its arrow"
-        f" leads to. Small, thin: one run; large, thick: means; whiskers: {INTERVAL}.",
+        "Prefers: accuracy where its tile alone tells the label less that where the other one does; each function and"
+        " ReLU at the step that is best on validation data of that tile. Small, thin: one run; large, thick: means;"
+        f" whiskers: {INTERVAL}.",
         _diverged(table, names),
     )
     return figure
@@ -120,86 +129,56 @@ def fig25(table: pd.DataFrame, functions: pd.DataFrame) -> go.Figure:
     Arguments: as of `fig9`; the table has also runs that were trained on one tile.
     """
     names = names_of(table["task"].iloc[0])
-    heads = ["no normalization", "spectral normalization", *["steers to its own tile"] * 2]
-    figure = grid(heads, 2, height=190, gap=88, top=132, left=150, horizontal=40)
+    heads = ["no normalization", "spectral normalization", PREFERS, PREFERS]
+    figure = grid(heads, 2, height=190, gap=88, top=132)
+    together = 100 * table.loc[table["method"].isin(METHODS), "hard"]
+    low, high = together.min() - 1, together.max() + 2
+    figure.update_yaxes(range=(low, high), row=1)
     for column, spectral in enumerate((False, True), 1):
         rows = table[table["spectral"].astype(bool) == spectral]
         _draw_ways(figure, rows, (1, column), names, legend=column == 1)
-        for tile in TILES:
-            _draw_bound(figure, rows, tile, (1, column), names, legend=column == 1)
+        _draw_bounds(figure, rows, (low, high), (1, column), names)
         _draw_chance(figure, (1, column), legend=column == 1)
-        for tile, method in FOR.items():
-            _draw_steering(figure, measures.steering(rows, tile), method, (2, column))
-        figure.add_vline(x=0, line={"color": GREY, "width": 1.4}, row=2, col=column)
+        _draw_steering(figure, rows, (2, column), names)
     _name_marks(figure, _WAYS)
-    labels = [f"learned for {names[tile]}" for tile in TILES]
     for column, spectral in enumerate((False, True), 1):
         chosen = functions[functions["chosen"].astype(bool) & (functions["spectral"].astype(bool) == spectral)]
         for method in FOR.values():
             words = _likeness(chosen[chosen["method"] == method])
             corner = {"x": 1, "xref": "x domain", "xanchor": "right", "y": method, "yshift": -16, "showarrow": False}
             figure.add_annotation(text=words, font={"size": SIZE - 2}, row=2, col=column, **corner)
-    order = {"categoryorder": "array", "categoryarray": list(FOR.values())[::-1], "range": (-0.6, 1.6)}
-    ticks = {"tickvals": list(FOR.values()), "ticktext": labels, "ticks": "", "showgrid": False}
-    figure.update_yaxes(type="category", row=2, **order, **ticks)
-    figure.update_yaxes(showticklabels=False, row=2, col=2)
     figure.update_xaxes(title_text=f"accuracy on {names['easy']} (%)", title_font_size=SIZE, row=1)
     figure.update_yaxes(title_text=f"accuracy on {names['hard']} (%)", row=1, col=1)
-    figure.update_xaxes(title_text="more than ReLU does (points)", row=2, matches="x3")
-    figure.update_yaxes(row=1, matches="y")
+    figure.update_xaxes(row=2, matches="x3")
     set_reading(
         figure,
-        "Thin lines: one run; thick: mean over seeds. Straight lines: ReLU networks that were trained where only this"
-        f" tile tells the label, stopped early. Below: whiskers, {INTERVAL}; r: correlation of a function's values with"
+        "Thin lines: one run; thick: mean over seeds. Trained on … alone: where only this tile tells the label, stopped"
+        f" early. Below: whiskers, {INTERVAL}; r: correlation of a function's values with"
         " ReLU's.",
         _diverged(table, names),
     )
     return figure
 
 
-def _draw_steering(figure: go.Figure, by_seed: pd.Series, method: str, at: Panel) -> None:
-    values = by_seed.dropna().to_numpy(float)
-    if not len(values):
-        return
-    half, ink = half_width(values), colour(method)
-    bar = None if np.isnan(half) else whiskers([half], 5, 1.8) | {"color": ink}
-    look: dict[str, Any] = {"name": f"{method}, steering", "legendgroup": method, "showlegend": False, "error_x": bar}
-    look |= {"mode": "markers+text", "text": [signed(values.mean())], "textposition": "top center"}
-    points(figure, [values.mean()], [method], ink, at, 10, METHOD_SYMBOLS[method], hovertemplate="%{x:+.1f}", **look)
-
-
-def _draw_ends(figure: go.Figure, table: pd.DataFrame, at: Panel) -> None:
-    """Accuracy on either tile with early stopping; arrows from ReLU with that stopping to the learned functions."""
-    means = {}
-    for method in METHODS:
-        percent, ink, symbol = ends(table, method).dropna(), colour(method), METHOD_SYMBOLS[method]
-        hidden: dict[str, Any] = {"showlegend": False, "legendgroup": method}
-        look = hidden | {"marker": {"color": ink, "symbol": symbol, "size": 5, "opacity": 0.5}, "mode": "markers"}
-        look |= {"customdata": percent.index, "hovertemplate": "seed %{customdata}: %{x:.1f} %, %{y:.1f} %"}
-        where = {"row": at[0], "col": at[1]}
-        figure.add_scatter(x=percent["easy"], y=percent["hard"], name=f"{method}, runs", **look, **where)
-        if percent.empty:
+def _draw_steering(figure: go.Figure, table: pd.DataFrame, at: Panel, names: dict[str, str]) -> None:
+    """How many points more than ReLU, stopped in the same way, each function prefers its tile."""
+    for rank, (tile, method) in enumerate(reversed(FOR.items())):
+        values = measures.steering(table, tile).dropna().to_numpy(float)
+        if not len(values):
             continue
-        means[method] = percent.mean()
-        halves = [half_width(percent[tile].to_numpy()) for tile in TILES]
-        bars = [None if np.isnan(half) else {"array": [half], "color": ink, "thickness": 1.2} for half in halves]
-        x, y = ([mean] for mean in means[method])
-        hidden |= {"name": f"{method}, mean", "error_x": bars[0], "error_y": bars[1]}
-        points(figure, x, y, ink, at, 8, symbol, hovertemplate="mean: %{x:.1f} %, %{y:.1f} %", **hidden)
-    panel = figure.get_subplot(*at)
-    x, y = (axis.plotly_name.replace("axis", "") for axis in (panel.xaxis, panel.yaxis))
-    arrow = {"xref": x, "yref": y, "axref": x, "ayref": y, "text": "", "standoff": 7, "startstandoff": 5}
-    arrow |= {"showarrow": True, "arrowhead": 2, "arrowwidth": 1.2, "arrowcolor": GREY}
-    for tile, method in FOR.items():
-        start = ends(table, RELU, f"val_{tile}").mean()
-        if method not in means or start.isna().any():
-            continue
-        hidden = {"name": f"ReLU, stopped as {method}", "showlegend": False, "legendgroup": RELU}
-        hidden |= {"hovertemplate": f"ReLU, stopped as {method}, mean: %{{x:.1f}} %, %{{y:.1f}} %"}
-        symbol = f"{METHOD_SYMBOLS[RELU]}-open"
-        points(figure, [start["easy"]], [start["hard"]], colour(RELU), at, 9, symbol, **hidden)
-        end = means[method]
-        figure.add_annotation(x=end["easy"], y=end["hard"], ax=start["easy"], ay=start["hard"], **arrow)
+        half, ink = half_width(values), colour(method)
+        look: dict[str, Any] = {"name": f"{method}, steering", "legendgroup": method, "showlegend": False}
+        look |= {"error_x": None if np.isnan(half) else whiskers([half], 5, 1.8) | {"color": ink}}
+        mark = [values.mean()], [method], ink, at, 10, METHOD_SYMBOLS[method]
+        points(figure, *mark, hovertemplate="%{x:+.1f}", **look)
+        words = f"{title(method, names)}: {signed(values.mean())}"
+        place: dict[str, Any] = {"x": 0.02, "xref": "x domain", "xanchor": "left", "y": method, "yshift": 22}
+        figure.add_annotation(text=words, showarrow=False, row=at[0], col=at[1], **place)
+        nothing = {"x0": 0, "x1": 0, "y0": rank - 0.3, "y1": rank + 0.13, "line": {"color": GREY, "width": 1.4}}
+        figure.add_shape(type="line", row=at[0], col=at[1], **nothing)
+    order = {"categoryorder": "array", "categoryarray": list(FOR.values())[::-1], "range": (-0.4, 1.5)}
+    figure.update_yaxes(type="category", showticklabels=False, ticks="", showgrid=False, row=at[0], col=at[1], **order)
+    figure.update_xaxes(title_text="more than ReLU does (points)", row=at[0], col=at[1])
 
 
 def _draw_ways(figure: go.Figure, table: pd.DataFrame, at: Panel, names: dict[str, str], legend: bool) -> None:
@@ -239,17 +218,19 @@ def _draw_chance(figure: go.Figure, at: Panel, legend: bool) -> None:
     line(figure, ends, [CHANCE] * 2, INK, at, 1, "dashdot", name=name, showlegend=legend, hoverinfo="skip")
 
 
-def _draw_bound(
-    figure: go.Figure, table: pd.DataFrame, tile: str, at: Panel, names: dict[str, str], legend: bool
+def _draw_bounds(
+    figure: go.Figure, table: pd.DataFrame, edges: tuple[float, float], at: Panel, names: dict[str, str]
 ) -> None:
-    if not (table["method"] == ALONE[tile]).any():
-        return
-    value, (other,) = ends(table, ALONE[tile])[tile].mean(), set(TILES) - {tile}
-    across = [100 * table[other].min(), 100 * table[other].max()]  # as far as there is something to see
-    x, y = ([value] * 2, across) if tile == "easy" else (across, [value] * 2)
-    look: dict[str, Any] = {"name": f"ReLU trained on {names[tile]} alone", "legendgroup": ALONE[tile]}
-    look |= {"showlegend": legend, "hovertemplate": f"{value:.1f} %"}
-    line(figure, x, y, GREY, at, 1.4, "dash" if tile == "easy" else "dot", **look)
+    """What ReLU learns of one tile alone: a line for the easy one, and for the hard one a number at the upper edge,
+    below which the panel ends where accuracies do."""
+    alone = {tile: ends(table, method)[tile].mean() for tile, method in ALONE.items() if method in set(table["method"])}
+    if "easy" in alone:
+        name = f"ReLU trained on {names['easy']} alone"
+        look: dict[str, Any] = {"name": name, "legendgroup": name, "showlegend": not named(figure, name)}
+        line(figure, [alone["easy"]] * 2, edges, GREY, at, 1.4, "dash", hovertemplate="%{x:.1f} %", **look)
+    if "hard" in alone:
+        arrow = "↑ " if alone["hard"] > edges[1] else ""
+        _inside(figure, f"{arrow}{alone['hard']:.0f} %: ReLU trained on {names['hard']} alone", at)
 
 
 def _draw_restarts(figure: go.Figure, rows: pd.DataFrame, method: str, at: Panel) -> None:
@@ -263,7 +244,7 @@ def _draw_restarts(figure: go.Figure, rows: pd.DataFrame, method: str, at: Panel
     line(figure, x, x.clip(lower=0), GREY, at, 1.4, "dot", hoverinfo="skip", showlegend=False, name="ReLU, φ")
     _draw_function(figure, rows[chosen], method, at)
     others = ["thin: other restarts"] * bool((~chosen).any())
-    _inside(figure, "<br>".join(filter(None, [_likeness(rows[chosen]), "dotted: ReLU", *others])), at)
+    _inside(figure, "<br>".join(filter(None, [_likeness(rows[chosen]), "dashed: ReLU", *others])), at)
 
 
 def _draw_function(figure: go.Figure, rows: pd.DataFrame, method: str, at: Panel) -> None:
@@ -286,13 +267,6 @@ def _likeness(rows: pd.DataFrame) -> str:
     correlation = np.corrcoef(rows["x"].clip(lower=0), rows["value"])[0, 1]
     r = true_minus(f"r = {correlation.round(2) + 0.0:.2f}")  # no -0.00
     return f"stayed ReLU ({r})" if correlation > NEAR_RELU else f"{r} with ReLU"
-
-
-def _name_axes(figure: go.Figure, names: dict[str, str]) -> None:
-    figure.update_xaxes(title_text=f"accuracy on {names['easy']} (%)", title_font_size=SIZE, row=1)
-    figure.update_yaxes(title_text=f"accuracy on {names['hard']} (%)", row=1, col=1)
-    figure.update_xaxes(title_text="input x", row=2)
-    figure.update_yaxes(title_text="φ(x)", row=2, col=1)
 
 
 def _diverged(table: pd.DataFrame, names: dict[str, str]) -> str:
@@ -322,7 +296,7 @@ ENTRIES = (
         "Shortcut learning: functions that steer to one tile or the other",
         "Collages of two images that both tell the label in training; test accuracy where only one of them does, with"
         " ReLU and with functions learned for either tile, at early stopping and over training",
-        "a learned function steers to its tile; ReLU is at chance (10 %) on the hard one",
+        "a learned function steers to its tile; ReLU is at chance (10 %) on CIFAR-10",
         plan=planned(CIFAR),
         plot=fig9,
         summary=_summary,
@@ -355,11 +329,11 @@ ENTRIES = (
         "E.5",
         "Shortcut learning on other collages",
         "Collages of two images that both tell the label in training; test accuracy where only one of them does, with"
-        " ReLU and functions learned for either; not the image sets of Figure 9, but those that the axes name",
+        " ReLU and with functions learned for either tile",
         "similar effects with MNIST and SVHN, but trajectories are not as distinct",
         plan=planned(SVHN),
         plot=fig9,
-        summary=_summary,
+        summary=_other_collages,
         tasks=(SHIPPED.name, SVHN.name),
         origin=origin(SVHN, (True,)),
         notes=_notes(SVHN),

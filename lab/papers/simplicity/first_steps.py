@@ -171,13 +171,13 @@ def fig13(table: pd.DataFrame) -> go.Figure:
         points(figure, [None], [None], INK, size=8, symbol=f"{symbol}-open", name=name, hoverinfo="skip")
     figure.add_hline(y=top, line={"color": GREY, "dash": "dot", "width": 1})
     step_axes(figure, float(np.nanmin([top, table["step"].min()])), top, bool(table["step"].isna().any()))
-    figure.update_xaxes(title_text="table that is not the test split (%)", col=1)
+    figure.update_xaxes(title_text="share not held out for testing (%)", col=1)
     figure.update_xaxes(title_text="width (hidden units)", col=2)
     figure.update_yaxes(title_text=f"first step with {PERCENT} (log scale)", col=1)
     set_reading(
         figure,
         f"One point a run; the line is their mean, where all get there. Left: width {common['width']};"
-        f" right: {100 * common['fraction']:.0f} % of the table. Above the dotted line, the last step (×): runs"
+        f" right: {100 * common['fraction']:.0f} % of the table. Above the dashed line, the last step (×): runs"
         f" that never get there. Hollow: runs that get there and end below {100 * FLOOR:.0f} %.",
     )
     return figure
@@ -208,6 +208,33 @@ def draw_steps(figure: go.Figure, rows: pd.DataFrame, method: str, top: float, a
 
 
 def _summary(table: pd.DataFrame) -> str:
+    """Who gets there sooner, and who does not stay there."""
+    means = table.groupby(["fraction", "width", "method"])["step"].mean().unstack("method")
+    times = (means[RELU] / means[LEARNED]).dropna()
+    alone = means[LEARNED].notna() & means[RELU].isna()
+    ends = " to ".join(dict.fromkeys(f"{end:.1f}" for end in (times.min(), times.max())))
+    words = [f"{ends} times as fast as ReLU in {_settings(len(times))}"] if len(times) else []
+    words += [f"alone to get there in {_settings(alone.sum())}"] if alone.any() else []
+    words += [f"never there in {_settings(means[LEARNED].isna().sum())}"] if means[LEARNED].isna().any() else []
+    fallen = [
+        f"{100 * share:.0f} % and width {width} it falls back, to {100 * rows['accuracy'].min():.0f} to"
+        f" {100 * rows['accuracy'].max():.0f} % at the end"
+        for (share, width), rows in _fallen(table[table["method"] == LEARNED]).groupby(["fraction", "width"])
+    ]
+    but = f" But with {', with '.join(fallen)}." if fallen else ""
+    return f"To {PERCENT}, the learned function is {', '.join(words)}.{but}"
+
+
+def _settings(number: int) -> str:
+    return counted(int(number), "setting")
+
+
+def _fallen(table: pd.DataFrame) -> pd.DataFrame:
+    """Runs that solved their task, and no longer do at the end."""
+    return table[table["step"].notna() & (table["accuracy"] < FLOOR)]
+
+
+def _means(table: pd.DataFrame) -> str:
     words = []
     for (fraction, width), rows in table.groupby(["fraction", "width"], sort=False):
         means = rows.groupby("method")["step"].mean().reindex(METHODS)
@@ -222,15 +249,14 @@ def _numbers(table: pd.DataFrame) -> str:
         first = {method: rows.loc[rows["method"] == method, "step"] for method in METHODS}
         text = ", ".join(f"{method} {one.notna().sum()} of {len(one)}" for method, one in first.items())
         words.append(f"{100 * fraction:.0f} % of the table, width {width}: {text}")
-    fallen = table[table["step"].notna() & (table["accuracy"] < FLOOR)]
     later = [
         f"{counted(len(rows), 'run')} with {method}, width {width}, at"
         f" {100 * rows['accuracy'].min():.0f} to {100 * rows['accuracy'].max():.0f} %"
-        for (method, width), rows in fallen.groupby(["method", "width"], sort=False)
+        for (method, width), rows in _fallen(table).groupby(["method", "width"], sort=False)
     ]
     return (
-        f"First steps are means over the seeds that reach {PERCENT}: {'; '.join(words)}. Runs end at step"
-        f" {table['last'].max():,}{'; later far below it again: ' if later else ''}{', '.join(later)}."
+        f"{_means(table)} First steps are means over the seeds that reach {PERCENT}: {'; '.join(words)}. Runs end at"
+        f" step {table['last'].max():,}{'; later far below it again: ' if later else ''}{', '.join(later)}."
     )
 
 
@@ -253,8 +279,8 @@ ENTRIES = (
         "simplicity/fig13",
         "3.5",
         "Steps to 95 % by training data and width",
-        "Addition modulo 27: the first step with 95 % test accuracy, against the share of the table that is not the"
-        " test split (a function is learned for each) and against width (the function of Figure 11)",
+        "Addition modulo 27: the first step with 95 % test accuracy, against the share of the table that is not held"
+        " out for testing (a function is learned for each), and against width (the function of Figure 11)",
         "models with learned activations converge faster across a variety of settings",
         plan=plan,
         measure=steps_to_level,

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import partial
-from math import nan
+from math import inf, nan
 from typing import Any
 
 import numpy as np
@@ -46,14 +46,6 @@ VERSIONS = tuple(Operation("a+b", modulus=modulus) for modulus in (13, 27, 29, 4
 SEARCHES = {"smoke": 1, "laptop": 1, "overnight": 3, "paper": 1}
 LONG_SEARCH = 400
 SINE = "nearest sine"
-FUNCTION = (
-    "Shaded: inputs in a trained network. Dotted: the nearest sine there, on a straight line, in periods per unit; R²:"
-    " its share of the function's variance (noise: of random knots, in 19 of 20 draws; below it no sine is drawn)."
-)
-REACHED = (
-    f"Thin: one run; thick: mean; above: mean step with {PERCENT}, ± its 95 % interval over seeds; in ratios, runs that"
-    " never get there have their last step."
-)
 
 
 def repeated(scale: str, task: Operation, number: int = 0) -> Grokking:
@@ -167,7 +159,7 @@ def fig12(table: pd.DataFrame, functions: pd.DataFrame) -> go.Figure:
     set_reading(
         figure,
         f"Above each panel: mean step with {PERCENT}, ± its 95 % interval over seeds that get there.",
-        FUNCTION,
+        function_words(figure),
         diverged_words(table),
     )
     return figure
@@ -175,17 +167,20 @@ def fig12(table: pd.DataFrame, functions: pd.DataFrame) -> go.Figure:
 
 def _by_search(table: pd.DataFrame, functions: pd.DataFrame) -> go.Figure:
     tasks, searches = list(table["task"].unique()), sorted(functions["search"].unique())
+    chosen = functions[functions["chosen"].astype(bool)].sort_values("x")
+    knots = [(rows["x"].to_numpy(), np.nan_to_num(rows["density"])) for _, rows in chosen.groupby(["task", "search"])]
+    far = min(_window(*each)[1] for each in knots)  # the same in all panels, so that frequencies compare
     titles = [""] * (len(tasks) * len(searches))
     figure = grid(titles, len(searches), height=112, gap=74, top=84, horizontal=40, second_y=True)
     for row, task in enumerate(tasks, 1):
         runs, of_task = table[table["task"] == task], functions[functions["task"] == task]
         for column, search in enumerate(searches, 1):
             panel = of_task[of_task["search"] == search]
-            draw_function(figure, panel, (row, column), legend=(row, column) == (1, 1), narrow=True)
+            draw_function(figure, panel, (row, column), legend=(row, column) == (1, 1), far=far)
             learned = runs[(runs["method"] == LEARNED) & (runs["search"] == search)]
-            above(figure, f"{PERCENT}: {reached(learned)}", row, column, size=SIZE - 2)
+            above(figure, f"learned, steps to {PERCENT}: {reached(learned)}", row, column, size=SIZE - 2)
         relu = reached(runs[runs["method"] == RELU])
-        above(figure, f"<b>{title(task)}</b>  ReLU, {PERCENT}: {relu}", row, 1)
+        above(figure, f"<b>{title(task)}</b>  ReLU, steps to {PERCENT}: {relu}", row, 1)
         figure.layout.annotations[-1].update(yshift=18)
         figure.update_yaxes(title_text="φ(x)", row=row, col=1, secondary_y=False)
     figure.update_annotations(selector={"name": "wave"}, font_size=SIZE - 2)
@@ -195,16 +190,17 @@ def _by_search(table: pd.DataFrame, functions: pd.DataFrame) -> go.Figure:
     set_reading(
         figure,
         f"One panel a search; above it, the mean step with {PERCENT}, ± its 95 % interval over seeds that get there.",
-        FUNCTION,
+        function_words(figure),
         f"Knots are {apart:.2g} apart, for {0.5 / apart:.3g} periods per unit at most.",
     )
     return figure
 
 
 def draw_function(
-    figure: go.Figure, functions: pd.DataFrame, at: tuple[int, int], legend: bool, narrow: bool = False
+    figure: go.Figure, functions: pd.DataFrame, at: tuple[int, int], legend: bool, far: float = inf
 ) -> None:
-    """The chosen function, its inputs, the nearest sine and what that is. narrow: in a panel of some 100 px."""
+    """The chosen function, its inputs, the nearest sine and what that is. far: largest |x| of a narrow panel."""
+    narrow = far < inf
     rows = functions[functions["chosen"].astype(bool)].sort_values("x")
     x, density = rows["x"].to_numpy(), np.nan_to_num(rows["density"].to_numpy(float))
     frequency, explained, noise = rows[["frequency", "explained", "noise"]].iloc[0]
@@ -216,13 +212,13 @@ def draw_function(
     look = {"showlegend": visible and not known, "hoverinfo": "skip", "secondary_y": False}
     sine = rows["sine"] if visible else [None] * len(x)
     line(figure, x, sine, BLACK, at, 1.2, "dot", name=SINE, legendgroup="sine", **look)
-    low, high = _window(x, density)
+    low, high = np.clip(_window(x, density), -far, far)
     inside = rows.loc[rows["x"].between(low, high), ["value", "sine"] if visible else ["value"]].to_numpy()
     pad, where = 0.1 * np.ptp(inside) or 0.5, {"row": at[0], "col": at[1]}
     reach = (inside.min() - pad, inside.max() + (6 if narrow else 3) * pad)
     figure.update_xaxes(range=(low, high), **where)
     figure.update_yaxes(range=reach, nticks=5, secondary_y=False, **where)
-    text = f"{frequency:.2f} per unit" if visible else "no sine"
+    text = f"{frequency:.2f} per unit" if visible else "not a sine"
     text += f"<br>R² {explained:.2f}" if narrow else f", R² {explained:.2f} (noise {noise:.2f})"
     text = "a straight line" if np.isnan(frequency) else text
     top = {"x": 0.5, "xref": "x domain", "y": 1, "yref": "y domain", "yanchor": "top"}
@@ -239,7 +235,7 @@ def draw_restarts(figure: go.Figure, functions: pd.DataFrame, at: tuple[int, int
         look: dict[str, Any] = {"showlegend": False, "hovertemplate": hover, "secondary_y": False}
         line(figure, rows["x"], rows["value"], ink, at, width, name=f"restart {restart}", **look)
     shares = ", ".join(f"{100 * share:.0f}" for share in functions.groupby("restart")["accuracy_val"].first())
-    above(figure, f"val: {shares} %", *at, side="right", size=SIZE - 2)
+    above(figure, f"validation accuracy: {shares} %", *at, side="right", size=SIZE - 2)
     figure.update_yaxes(visible=False, secondary_y=True, row=at[0], col=at[1])
 
 
@@ -252,6 +248,24 @@ def _window(x: np.ndarray, density: np.ndarray) -> tuple[float, float]:
     total = np.cumsum(density[order]) / density.sum()
     far = 1.05 * float(reach[order[np.searchsorted(total, SHOWN).clip(max=len(x) - 1)]])
     return max(float(x[0]), -far), min(float(x[-1]), far)
+
+
+def reached_words(table: pd.DataFrame) -> str:
+    """How curves of accuracy are to be read."""
+    return (
+        f"Thin: one run of {table['seed'].nunique()}; thick: mean; above: mean step with {PERCENT}, ± its 95 % interval"
+        " over seeds; in ratios, runs that never get there have their last step."
+    )
+
+
+def function_words(figure: go.Figure) -> str:
+    """How learned functions are to be read; of sines where one is drawn."""
+    drawn = any(trace.name == SINE and trace.showlegend for trace in figure.data)
+    sine = " Dashed: that sine, in periods per unit, where it explains more than noise." if drawn else ""
+    return (
+        "Shaded: inputs in a trained network. R²: share of the function's variance there that a sine on a straight line"
+        f" explains (noise: of random knots, in 19 of 20 draws).{sine}"
+    )
 
 
 def diverged_words(table: pd.DataFrame) -> str:
@@ -276,10 +290,14 @@ def _summary(table: pd.DataFrame) -> str:
 
 def _functions_summary(functions: pd.DataFrame) -> str:
     waves = sines(functions)
-    shares = waves.groupby("task", sort=False)["explained"].mean()
-    each = ", ".join(f"{100 * share:.0f} % ({_modulus(task)})" for task, share in shares.items())
+    means = waves.groupby("task", sort=False)[["frequency", "explained"]].mean()
+    periods = ", ".join(f"{row.frequency:.1f} ({_modulus(str(row.Index))})" for row in means.itertuples())
+    shares = ", ".join(f"{100 * share:.0f}" for share in means["explained"])
     count = f"{(waves['excess'] > 0).sum()} of {counted(len(waves), 'function')}"
-    return f"{count} are more like a sine than noise is; it explains {each} of their variance."
+    return (
+        f"Periods per unit of x, in the mean of searches: {periods}. {count} are more like a sine than noise is; it"
+        f" explains {shares} % of their variance."
+    )
 
 
 def _modulus(task: str) -> str:
@@ -302,8 +320,8 @@ ENTRIES = (
         tasks=tuple(task.name for task in VERSIONS),
         seeds={"smoke": 1, "laptop": 3, "overnight": 3, "paper": 3},
         origin=of_operations(lambda scale: VERSIONS, setting=repeated),
-        summary=_summary,
         functions_summary=_functions_summary,
+        numbers=_summary,
         notes=spare,
         claims=FIG12,
         minutes={"smoke": 0.2, "laptop": 5, "overnight": 22, "paper": 360},

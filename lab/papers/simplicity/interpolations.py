@@ -40,6 +40,7 @@ STARTS = {"relu": "from ReLU", "zero": "from zero"}
 ABLATED = f"{TITLES[SET]} as {REGRESSION}"
 _MOST = {"smoke": 2, "laptop": 80, "overnight": 160, "paper": 400}  # episodes
 DRAWN = 3  # of several searches
+INSIDE = 4.6  # |x|, beyond which the last control points stand out
 PAIRS, COLUMNS = 6, 3  # of functions that are compared, and panels in a row
 IDENTICAL, OTHERS = 0.9, 0.8  # correlation of functions above which they are "nearly identical", and below which not
 NEAR_RELU = 0.99  # correlation with ReLU from which on a function has not left it
@@ -244,7 +245,7 @@ def fig15(table: pd.DataFrame) -> go.Figure:
         at, chosen = place(number, COLUMNS), table[(table["method"] == kind) & table["chosen"].astype(bool)]
         starts = chosen.groupby("start")["restart"].nunique()
         start = starts.idxmax()
-        words = f"{STARTS.get(start, start)}: {starts.max()} of {starts.sum()}"
+        words = f"{starts.max()} of {starts.sum()} searches chose one {STARTS.get(start, start)}"
         above(figure, f"<b>{INTERPOLATIONS[kind]}</b><br>{words}", *at)
         figure.layout.annotations[-1].update(align="left")
         curves = list(chosen[chosen["start"] == start].groupby("restart"))[:DRAWN]
@@ -256,21 +257,30 @@ def fig15(table: pd.DataFrame) -> go.Figure:
         if all(r > NEAR_RELU for r in relu):
             corner = {"x": 0.04, "y": 0.96, "xref": "x domain", "yref": "y domain", "xanchor": "left", "yanchor": "top"}
             figure.add_annotation(text="stayed ReLU", font={"color": GREY}, row=at[0], col=at[1], **corner)
+        inside = np.concatenate([rows.loc[rows["x"].abs() <= INSIDE, "value"] for _, rows in curves])
+        _limit(figure, inside, at)
     for number, (x, straight, cubic) in enumerate(pairs.values(), COLUMNS):
         at, both = place(number, COLUMNS), ((LINEAR, straight, BLACK, ""), ("cubic", cubic, ORANGE, "dash"))
         for kind, values, ink, dash in both:
             look = {"name": f"{INTERPOLATIONS[kind]}, a restart", "legendgroup": kind, "showlegend": number == COLUMNS}
             line(figure, x, values, ink, at, 1.8, dash, hovertemplate="φ(%{x:.2f}) = %{y:.3f}", **look)
+        _limit(figure, np.concatenate([straight, cubic])[np.tile(abs(x) <= INSIDE, 2)], at)
     figure.update_xaxes(title_text="input x", row=1 + -(-len(pairs) // COLUMNS))
     figure.update_yaxes(title_text="φ(x)", col=1)
     figure.update_annotations(selector={"yshift": 3}, font_size=SIZE - 1)
     set_reading(
         figure,
-        f"Above: functions that searches chose on validation data ({DRAWN} at most), of the start that so many of them"
-        " have. Below: what one restart finds with straight lines and with a cubic spline, from the least to the most"
-        " alike; r: their correlation over control points. Each panel has its own vertical scale.",
+        f"Above: {DRAWN} of the functions that searches chose on validation data, of the start that most have. Below:"
+        " one restart's linear and cubic function, ranked from the least to the most alike; r: their correlation over"
+        f" control points. Vertical scales differ, and go by |x| up to {INSIDE}.",
     )
     return figure
+
+
+def _limit(figure: go.Figure, values: np.ndarray, at: tuple[int, int]) -> None:
+    """End the vertical axis of a panel where these values do."""
+    pad = 0.1 * np.ptp(values) or 0.5
+    figure.update_yaxes(range=(values.min() - pad, values.max() + pad), row=at[0], col=at[1])
 
 
 def _pairs(table: pd.DataFrame) -> dict[str, tuple[np.ndarray, np.ndarray, np.ndarray]]:
@@ -280,7 +290,7 @@ def _pairs(table: pd.DataFrame) -> dict[str, tuple[np.ndarray, np.ndarray, np.nd
     order = [int(one) for one in np.argsort(values) if np.isfinite(values[one])]
     places = dict.fromkeys(np.linspace(0, len(order) - 1, min(PAIRS, len(order))).round().astype(int))
     curves = _curves(table)
-    return {true_minus(f"{n + 1} of {len(order)}, r = {values[order[n]]:.2f}"): curves[order[n]] for n in places}
+    return {true_minus(f"rank {n + 1} of {len(order)}, r = {values[order[n]]:.2f}"): curves[order[n]] for n in places}
 
 
 def _functions_summary(table: pd.DataFrame) -> str:
@@ -293,7 +303,8 @@ def _functions_summary(table: pd.DataFrame) -> str:
     spread = f", interval of the mean [{low:.2f}, {high:.2f}]" if np.isfinite(low) else ""
     words = f"{mean.effect:.2f} by Fisher's mean ({values.min():.2f} to {values.max():.2f})"
     restarts = f"in the {counted(len(values), 'restart')} that left ReLU and zero"
-    return f"Correlation of the linear and the cubic function of a restart: {words} {restarts}{spread}."
+    alike = f"In {(values > IDENTICAL).sum()} of {len(values)} restarts the two correlate above {IDENTICAL}."
+    return f"{alike} Correlation of the linear and the cubic function: {words} {restarts}{spread}."
 
 
 ENTRIES = (

@@ -22,7 +22,7 @@ from lab.papers.simplicity.settings import LEVEL, OPERATIONS, RELU, grokking, of
 from lab.papers.tables import POINTS
 from lab.plots import go
 from lab.plots.caption import set_reading
-from lab.plots.panels import colour_bar, grid, place
+from lab.plots.panels import colour_bar, grid, place, write_cells
 from lab.plots.style import INK, SEQUENTIAL, SIZE, TEMPLATE, VERMILLION
 from lab.plots.tasks import GREYS, operation_title
 from lab.scale import COMMON, SCALES
@@ -218,6 +218,8 @@ def fig14(table: pd.DataFrame) -> go.Figure:
     hover = "%{y}, function of %{x}: %{z:.0f} %<extra></extra>"
     look = {"coloraxis": "coloraxis", "xgap": 1, "ygap": 1, "hoverongaps": False}
     figure.add_heatmap(x=x, y=y, z=values.to_numpy(), hovertemplate=hover, **look)
+    texts = [["" if np.isnan(value) else f"{value:.0f}" for value in row] for row in values.to_numpy()]
+    write_cells(figure, x, y, texts, values.to_numpy(), (0.0, 100.0), size=SIZE - 1, scale=SEQUENTIAL)
     means, font = [f"{mean:.0f}" for mean in values.mean()], {"size": SIZE - 1, "color": INK}
     look = {"mode": "text", "textfont": font, "hoverinfo": "skip", "showlegend": False}
     figure.add_scatter(x=x, y=["mean"] * len(x), text=means, **look)
@@ -283,10 +285,10 @@ def _summary(table: pd.DataFrame) -> str:
     ours, cells = transfer_printed(table), scores(table)
     specific = cells[~cells["function"].isin((RELU, EVERY))]
     means = 100 * specific.groupby("function")["score"].mean()
-    text = ", ".join(f"{row.ours:.1f} with {row.method} (paper {row.theirs})" for row in ours.itertuples())
+    text = ", ".join(f"{row.method} {row.ours:.1f} (paper {row.theirs})" for row in ours.itertuples())
     return (
-        f"Mean score over operations in % (paper: all 22): {text}. Functions of one operation: from"
-        f" {means.min():.1f} to {means.max():.1f} (paper 22.2 to 80.5)."
+        f"{table['task'].nunique()} of the paper's {len(ALL)} operations, so means are not over the same ones. Mean"
+        f" score in %: {text}; columns from {means.min():.1f} to {means.max():.1f} (paper 22.2 to 80.5)."
     )
 
 

@@ -24,8 +24,9 @@ from lab.papers.simplicity.interpolations import LINEAR, RELU_TIMES, SEARCHES, l
 from lab.papers.simplicity.settings import LEARNED, RELU, episode_result, restarts
 from lab.papers.tables import POINTS, Labelled, compare_one, per_seed
 from lab.plots import go
-from lab.plots.caption import set_reading
+from lab.plots.caption import effect, set_reading, signed
 from lab.plots.differences import beside_printed
+from lab.statistics import LEVEL
 
 OBJECTIVES = {"train": "training data", "val": "validation data", "test": "test data (cheating)"}
 AVERAGE, BEST = "average", "best"
@@ -117,7 +118,7 @@ def means(table: pd.DataFrame) -> pd.DataFrame:
         values = 100 * part["accuracy"].astype(float)
         known = values[np.isfinite(values)]
         if left_start(key)(table, ""):
-            name = name.replace("learned", STAYED)
+            name = f"{name.removeprefix('learned,<br>')},<br>{STAYED}"
         numbers = {"mean": known.mean(), "error": known.std(), "runs": len(known), "lost": len(part) - len(known)}
         entries.append({"key": key, "name": name} | numbers | {"paper": paper, "paper_error": error})
     return pd.DataFrame(entries)
@@ -258,7 +259,7 @@ def plot_table(table: pd.DataFrame, more: str = "") -> go.Figure:
     reach = entries[["error", "paper_error"]].fillna(0.0).to_numpy(float)
     ends = float(np.nanmin(values - reach)) - 1.5, float(np.nanmax(values + reach)) + 1.5
     figure = beside_printed([("test accuracy (%)", entries)], [ends])
-    stayed = entries["name"].str.startswith(STAYED).any()
+    stayed = entries["name"].str.endswith(STAYED).any()
     divergences = [f"{row.name.replace('<br>', ' ')}: {row.lost}" for row in entries.itertuples() if row.lost]
     set_reading(
         figure,
@@ -267,7 +268,7 @@ def plot_table(table: pd.DataFrame, more: str = "") -> go.Figure:
         if entries["runs"].max() > 1
         else "one seed only, so ours have no spread.",
         "The axis does not begin at 0.",
-        f"{STAYED}: what a search gave is the ReLU that it began from." if stayed else "",
+        f"A function {STAYED} where that is what every search began from and gave." if stayed else "",
         more,
         f"Diverged runs (left out): {'; '.join(divergences)}." if divergences else "",
     )
@@ -280,6 +281,27 @@ def _summary(table: pd.DataFrame) -> str:
     each = rows.loc[rows["paper"].isna(), "mean"]
     words += [f"restarts from {each.min():.1f} to {each.max():.1f}"] if len(each) else []
     return f"Test accuracy in %: {'; '.join(words).replace('<br>', ' ')}."
+
+
+def _against(base: str) -> Callable[[pd.DataFrame], str]:
+    """A summary: other kinds of functions compared to this one, here and in the paper."""
+
+    def words(table: pd.DataFrame) -> str:
+        names = interpolations.INTERPOLATIONS | OBJECTIVES
+        phrases = []
+        for kind in (one for one in table["method"].unique() if one not in (RELU, base)):
+            gap, printed = _difference(table, kind, base), PRINTED[kind][0] - PRINTED[base][0]
+            low, high = gap.interval(LEVEL)
+            verdict = "better" if low > 0 else "worse" if high < 0 else "too near to tell"
+            stayed = f" ({STAYED})" if left_start(kind)(table, "") else ""
+            phrases.append(f"{names[kind]}{stayed} {verdict}, {effect(gap)} points (paper {signed(printed)})")
+        ours, printed = means(table).set_index("key")["mean"][RELU], PRINTED[RELU][0]
+        less = (
+            f" All are less accurate than in the paper ({RELU} {ours:.1f}, paper {printed})." if ours < printed else ""
+        )
+        return f"Compared to {names[base]}: {'; '.join(phrases)}.{less}"
+
+    return words
 
 
 _CHEAT = (
@@ -295,7 +317,7 @@ def _table_notes(scale: str, *more: str) -> list[str]:
 
 
 _SHARED: dict[str, Any] = {"tasks": (interpolations.ABLATED,), "origin": origin()}
-_TABLE: dict[str, Any] = _SHARED | {"summary": _summary, "printed": printed, "seeds": interpolations.SEEDS}
+_TABLE: dict[str, Any] = _SHARED | {"printed": printed, "seeds": interpolations.SEEDS}
 _ACCURACY = f"Test accuracy of networks with one hidden layer on {interpolations.ABLATED}"
 ENTRIES = (
     Entry(
@@ -312,6 +334,7 @@ ENTRIES = (
             " own.",
         ),
         notes=_table_notes,
+        summary=_summary,
         claims=TABLE1,
         minutes={"smoke": 0.1, "laptop": 2, "overnight": 15, "paper": 60},
         **_TABLE,
@@ -326,6 +349,8 @@ ENTRIES = (
         measure=measure_interpolations,
         plot=plot_table,
         notes=lambda scale: _table_notes(scale, interpolations.INTERPOLATED),
+        summary=_against(LINEAR),
+        numbers=_summary,
         claims=TABLE2,
         minutes={"smoke": 0.1, "laptop": 2, "overnight": 20, "paper": 120},
         **_TABLE,
@@ -340,6 +365,8 @@ ENTRIES = (
         measure=accuracies,
         plot=plot_table,
         notes=lambda scale: _table_notes(scale, _CHEAT),
+        summary=_against("val"),
+        numbers=_summary,
         claims=TABLE3,
         minutes={"smoke": 0.1, "laptop": 2, "overnight": 20, "paper": 120},
         **_TABLE,

@@ -58,13 +58,18 @@ def plot(table: pd.DataFrame) -> go.Figure:
     """First steps by size, at the width of Figure 11 and in wide networks. table: as of `first_steps.curves`, with size
     and width."""
     widths, top = sorted(table["width"].unique()), float(table["step"].max())
-    figure = grid([f"width {width}" for width in widths], len(widths), height=240, top=64, left=72, horizontal=70)
+    heads = [f"width {width}{': ReLU alone' if width == WIDE else ''}" for width in widths]
+    figure = grid(heads, len(widths), height=240, top=64, left=72, horizontal=70)
     marks = first_steps(table).assign(x=lambda rows: rows["size"])
     for column, width in enumerate(widths, 1):
         for method in METHODS:
             rows = marks[(marks["width"] == width) & (marks["method"] == method)]
             if len(rows):
                 draw_steps(figure, rows, method, top, (1, column))
+    for size, ratio in _ratios(table, LEVEL).items():
+        steps = marks[(marks["size"] == size) & (marks["width"] != WIDE)].groupby("method")["step"].mean()
+        middle = {"x": np.log10(size), "y": np.log10(steps).mean(), "showarrow": False}  # as logarithmic axes have it
+        figure.add_annotation(text=f"{ratio.effect:.1f} ×", row=1, col=1, **middle)
     sizes = sorted(marks["size"].unique())
     ends = np.log10([sizes[0] / 1.2, sizes[-1] * 1.2])
     ticks = {"tickvals": sizes, "ticktext": [_fraction(size) for size in sizes], "minor": {"ticks": ""}}
@@ -78,7 +83,7 @@ def plot(table: pd.DataFrame) -> go.Figure:
     set_reading(
         figure,
         "One point a run; the line is their mean, where all get there. A function is learned for each size, at the"
-        " width of Figure 11. The dashed line is the last step.",
+        " width of Figure 11. Between the lines: how many times as fast. The dashed line is the last step.",
     )
     return figure
 
@@ -87,12 +92,29 @@ def _fraction(size: float) -> str:
     return {1.0: "1", 0.5: "½", 0.25: "¼", 0.125: "⅛"}.get(size, f"{size:g}")
 
 
+def _ratios(table: pd.DataFrame, level: float) -> dict[float, Verdict]:
+    """How many times as fast the learned function is, by size, where that is known."""
+    standard = table[table["width"] != WIDE]
+    ratios = {float(size): faster(rows, level) for size, rows in standard.groupby("size", sort=False)}
+    return {size: ratio for size, ratio in ratios.items() if np.isfinite(ratio.effect)}
+
+
 def _summary(table: pd.DataFrame) -> str:
-    standard, words = table[table["width"] != WIDE], []
-    for size, rows in standard.groupby("size", sort=False):
-        speeds = [faster(rows, level) for level in CONVERGED.values()]
-        if all(np.isfinite(one.effect) for one in speeds):
-            each = ", ".join(f"{one.effect:.1f} [{one.low:.1f}, {one.high:.1f}]" for one in speeds)
+    words = [
+        f"{ratio.effect:.1f} [{ratio.low:.1f}, {ratio.high:.1f}] with {_fraction(size)}"
+        for size, ratio in _ratios(table, LEVEL).items()
+    ]
+    sizes = ", ".join(words)
+    return f"How much sooner depends on the size: to {PERCENT}, learned functions are so many times as fast: {sizes}."
+
+
+def _numbers(table: pd.DataFrame) -> str:
+    words = []
+    by_level = [_ratios(table, level) for level in CONVERGED.values()]
+    for size in table["size"].unique():
+        if all(size in ratios for ratios in by_level):
+            known = [ratios[float(size)] for ratios in by_level]
+            each = ", ".join(f"{one.effect:.1f} [{one.low:.1f}, {one.high:.1f}]" for one in known)
             words.append(f"{_fraction(float(size))}: {each}")
     levels = ", ".join(CONVERGED)
     return f"How many times as fast as ReLU the learned function gets {levels}, by size: {'; '.join(words)}."
@@ -146,6 +168,7 @@ ENTRIES = (
         measure=curves,
         plot=plot,
         summary=_summary,
+        numbers=_numbers,
         claims=CLAIMS,
         origin=of_operations(lambda scale: [ADDITION], GUESSES, _sizes_of),
         seeds=SEEDS,

@@ -18,7 +18,7 @@ from lab.papers.tables import Labelled, alive, ratios
 from lab.plots import go
 from lab.plots.caption import set_reading, true_minus
 from lab.plots.panels import above, grid, log_axis, place, points
-from lab.plots.style import BLACK, METHOD_SYMBOLS, SIZE, colour, faded, method_title, methods_of
+from lab.plots.style import BLACK, CELL_INK, METHOD_SYMBOLS, SIZE, colour, faded, method_title, methods_of
 from lab.probes.calling import function_of
 from lab.statistics import LEVEL
 
@@ -116,12 +116,15 @@ def _rank(table: pd.DataFrame) -> str:
 
 
 def _ranks(table: pd.DataFrame) -> str:
-    words = [
-        f"{TITLES[name]}, {mode} {_rank(rows)}"
-        for (name, mode), rows in alive(table).groupby(["set", "mode"], sort=False)
-        if len(rows) > 2
-    ]
-    return f"Rank correlation of test accuracy and total variation over models: {', '.join(words)}." if words else ""
+    """Where more complex models are more accurate, and where less."""
+    kinds: dict[str, list[str]] = {"more accurate": [], "less accurate": [], "neither for certain": []}
+    for (name, mode), rows in alive(table).groupby(["set", "mode"], sort=False):
+        if len(rows) > 2:
+            low, high = _over_models(rows).interval(LEVEL)
+            kind = "more accurate" if low > 0 else "less accurate" if high < 0 else "neither for certain"
+            kinds[kind].append(f"{TITLES[name]}, {mode} (ρ {_rank(rows)})")
+    words = [f"{kind} in {', '.join(cases)}" for kind, cases in kinds.items() if cases]
+    return f"Models with more total variation are {'; '.join(words)}." if words else ""
 
 
 def fig4(table: pd.DataFrame) -> go.Figure:
@@ -138,7 +141,7 @@ def fig4(table: pd.DataFrame) -> go.Figure:
 def fig18(table: pd.DataFrame) -> go.Figure:
     """One row a set and mode: test against training accuracy, test accuracy against complexity. table: as of `fig4`."""
     panels = list(table.groupby(["set", "mode"], sort=False))
-    heads = [text for (name, mode), _ in panels for text in (f"{TITLES[name]}, {mode}", "")]
+    heads = [text for (name, mode), _ in panels for text in (f"{TITLES[name]}, {mode}", "complexity")]
     figure = grid(heads, 2, 190, gap=84, top=96, horizontal=60)
     for line, (_, rows) in enumerate(panels, 1):
         _points(figure, rows, "accuracy_train", (line, 1), line == 1, "training accuracy %{x:.1f} %")
@@ -168,10 +171,18 @@ def _points(figure: go.Figure, table: pd.DataFrame, x: str, at: tuple[int, int],
         runs = scale * rows[x], 100 * rows["accuracy"]
         points(figure, *runs, faded(ink, 0.45), at, 4, METHOD_SYMBOLS[method], name=f"{name}, one run", **hidden)
         means = _models(rows)
-        mark = {"symbol": METHOD_SYMBOLS[method], "size": 5 + 1.5 * means["layers"]}
+        mark = {"symbol": METHOD_SYMBOLS[method], "size": 14}
         mark |= {"color": faded(ink, 0.75), "line": {"width": 0.6, "color": BLACK}}
         hover = f"{name}, %{{customdata}} hidden layers<br>{about}, test accuracy %{{y:.1f}} %<extra></extra>"
-        look = {"mode": "markers", "name": name, "legendgroup": method, "showlegend": legend, "marker": mark}
+        look = {
+            "mode": "markers+text",
+            "text": means["layers"].astype(str),
+            "name": name,
+            "legendgroup": method,
+            "showlegend": legend,
+            "marker": mark,
+        }
+        look |= {"textfont": {"size": SIZE - 3, "color": CELL_INK}, "textposition": "middle center"}
         look |= {"customdata": means["layers"], "hovertemplate": hover}
         figure.add_scatter(x=scale * means[x], y=100 * means["accuracy"], row=at[0], col=at[1], **look)
 
@@ -180,7 +191,7 @@ def _explain(figure: go.Figure, table: pd.DataFrame) -> None:
     zeros = int((table["tv"] == 0).sum())
     set_reading(
         figure,
-        "Large: a model (method and hidden layers: more, larger), mean of seeds; small: runs. Total variation: ups and"
+        "Large: a model, mean of seeds, with its number of hidden layers; small: runs. Total variation: ups and"
         " downs of answers on straight paths between training images, less the line between a path's ends; of the"
         " predicted number, in [-1, 1], or of the probability of a random class. ρ: Spearman's rank correlation of"
         " models, 95 % interval.",

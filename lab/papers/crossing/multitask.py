@@ -167,8 +167,8 @@ ENTRIES = (
                 "the losses of all tasks count the same for the knots, in nats a predicted token",
             ),
         ),
-        seeds={"smoke": 2, "laptop": 48, "paper": 6},  # on ADDMOD one run differs from the next by 5 points
-        minutes={"smoke": 0.5, "laptop": 50, "paper": 300},
+        seeds={"smoke": 2, "laptop": 6, "paper": 6},
+        minutes={"smoke": 0.5, "laptop": 15, "paper": 300},
         place=("fig", "", 2, ""),
     ),
 )

@@ -352,7 +352,7 @@ ENTRIES = (
         summary=summary_table5,
         claims=TABLE5,
         origin=stories_origin(deep=True),
-        seeds=TEXT_SEEDS | {"laptop": 3},
+        seeds=TEXT_SEEDS,
         minutes={"smoke": 0.5, "laptop": 18, "paper": 800},
     ),
 )

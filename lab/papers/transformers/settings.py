@@ -166,7 +166,7 @@ ATTENTION_GUESS = (
 )
 
 
-TEXT_SEEDS = {"smoke": 2, "laptop": 6, "paper": 3}
+TEXT_SEEDS = {"smoke": 2, "laptop": 3, "paper": 3}
 FROM_GELU = "learned MLP from GELU"  # a search for the function of the MLP that starts with GELU instead of zero
 # Texts by scale: the paper's; and those that need no download. The paper tokenizes code with CodeGPT's encoding, which
 # is not to be had here: one that is trained on the text stands in for it.

@@ -36,6 +36,7 @@ from lab.plots.style import GREY, GRID, METHOD_SYMBOLS, colour, methods_of
 from lab.spec import Learned, Shaped, replace
 from lab.tasks.named import task_title
 
+SEEDS = settings.TEXT_SEEDS | {"laptop": 6}  # two left a factor of 12.7 on a standard error
 SYMMETRIZED = "symmetrized"
 
 
@@ -245,7 +246,7 @@ def _shakespeare(number: int, tokens: str, smoke: str, words: str) -> Entry:
         summary=summary_perplexity,
         claims=FIG13,
         origin=texts_origin(names),
-        seeds=settings.TEXT_SEEDS,
+        seeds=SEEDS,
         minutes={"smoke": 0.5, "laptop": 18, "paper": 800},
     )
 
@@ -255,7 +256,7 @@ _STORIES: dict[str, Any] = {
     "measure": final,
     "functions": partial(learned_functions, support=True),
     "origin": stories_origin(),
-    "seeds": settings.TEXT_SEEDS,
+    "seeds": SEEDS,
 }
 ENTRIES = (
     Entry(

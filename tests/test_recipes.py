@@ -284,7 +284,7 @@ STATED = {
         (
             "simplicity/table2",
             "between[['nearest', 'linear', 'cubic']]",
-            "nearest neighbor {:.1f} (paper 55.1); learned, linear {:.1f} (paper 57.2); learned, cubic spline {:.1f}",
+            "stayed ReLU {:.1f} (paper 55.1); learned, linear {:.1f} (paper 57.2); learned, cubic spline {:.1f}",
         ),
         (
             "simplicity/table3",
@@ -307,14 +307,15 @@ STATED = {
             "simplicity/fig14",
             "[*score.mean()[['ReLU']], score.drop(columns=['ReLU', 'all operations']).mean().mean(),"
             " *score.mean()[['all operations']]]",
-            "{:.1f} with ReLU (paper 19.9), {:.1f} with functions of one operation (paper 54.0), {:.1f} with",
+            "ReLU {:.1f} (paper 19.9), functions of one operation {:.1f} (paper 54.0), the function of all operations"
+            " {:.1f}",
         ),
         (
             "simplicity/table4",
             "over_relu.mean(axis=1)[['mnist', 'fashion_mnist']]",
-            "MNIST {:+.1f} points (paper +0.6), learned on Fashion-MNIST {:+.1f} points",
+            "MNIST {:+.1f} (paper +1.0), on Fashion-MNIST {:+.1f} (paper",
         ),
-        ("simplicity/fig19", "[together.corr().iloc[0, 1]]", "models with learned functions: {:.2f} ["),
+        ("simplicity/fig19", "[together.corr().iloc[0, 1]]", "over learned functions and depths: {:.2f}"),
     ],
     "transformers/3.1_individual_tasks.ipynb": [
         (

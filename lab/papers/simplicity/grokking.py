@@ -219,10 +219,8 @@ def speeds(table: pd.DataFrame) -> str:
     words += [f"never with either on {counted(unreached, 'operation')}"] if unreached else []
     means = table.groupby(["task", "method"])["accuracy"].mean().unstack("method")
     better, count = int((means[LEARNED] > means[RELU]).sum()), len(means)
-    return (
-        f"Sooner or higher on {better} of {counted(count, 'operation')} (of the paper's {len(ALL)}), by mean test"
-        f" accuracy over training. Times as fast to {PERCENT}: {'; '.join(words)}."
-    )
+    text = f"Sooner or higher on {better} of {counted(count, 'operation')} (paper: {len(ALL)})"
+    return f"{text}. Times as fast to {PERCENT}: {'; '.join(words)}."
 
 
 def _gets_there(rows: pd.DataFrame) -> dict[str, bool]:
@@ -270,7 +268,7 @@ ENTRIES = (
         "E.6",
         "Grokking on all operations",
         "Accuracy against training step with ReLU and with the function learned for the operation; right: this one",
-        "in almost all cases learned functions converge faster or to a higher test accuracy than ReLU",
+        "in almost all cases learned functions converge faster or to a higher accuracy",
         plan=lambda scale, seeds: plan(scale, seeds, OPERATIONS[scale]),
         plot=fig28,
         tasks=tuple(task.name for task in ALL),

@@ -256,7 +256,7 @@ def test_a_rank_correlation_is_that_of_the_claim_and_of_the_large_marks(made):
     x, y = (np.concatenate([trace[axis] for trace in marks]) for axis in "xy")
     known = pd.Series(x).corr(pd.Series(y), method="spearman")
     (said,) = [note.text for note in drawn.layout.annotations if "ρ" in note.text]
-    assert f"{known:.2f}".replace("-", "−") in said and said.removeprefix("ρ = ") in entry(FIG18).summary(table)
+    assert f"{known:.2f}".replace("-", "−") in said and said.removeprefix("ρ = ") in entry(FIG18).numbers(table)
 
 
 def test_a_run_that_diverged_is_counted_and_not_drawn(made):

@@ -116,13 +116,22 @@ def _rank(table: pd.DataFrame) -> str:
 
 
 def _ranks(table: pd.DataFrame) -> str:
+    words = [
+        f"{TITLES[name]}, {mode} {_rank(rows)}"
+        for (name, mode), rows in alive(table).groupby(["set", "mode"], sort=False)
+        if len(rows) > 2
+    ]
+    return f"Rank correlation of test accuracy and total variation over models: {', '.join(words)}." if words else ""
+
+
+def _summary(table: pd.DataFrame) -> str:
     """Where more complex models are more accurate, and where less."""
     kinds: dict[str, list[str]] = {"more accurate": [], "less accurate": [], "neither for certain": []}
     for (name, mode), rows in alive(table).groupby(["set", "mode"], sort=False):
         if len(rows) > 2:
             low, high = _over_models(rows).interval(LEVEL)
             kind = "more accurate" if low > 0 else "less accurate" if high < 0 else "neither for certain"
-            kinds[kind].append(f"{TITLES[name]}, {mode} (ρ {_rank(rows)})")
+            kinds[kind].append(f"{TITLES[name]} {mode}")
     words = [f"{kind} in {', '.join(cases)}" for kind, cases in kinds.items() if cases]
     return f"Models with more total variation are {'; '.join(words)}." if words else ""
 
@@ -213,7 +222,8 @@ _SHARED: dict[str, Any] = {
     "measure": measure,
     "tasks": TASKS,
     "seeds": SEEDS,
-    "summary": _ranks,
+    "summary": _summary,
+    "numbers": _ranks,
     "notes": _notes,
     "examples": {"smoke": 10, "laptop": 400, "overnight": 400, "paper": 400},
 }

@@ -89,9 +89,10 @@ def _steering(table: pd.DataFrame) -> str:
         verdict = "both functions steer" if len(steers) == 2 else "neither function steers"
         verdict = f"the function for {steers[0]} alone steers" if len(steers) == 1 else verdict
         numbers = ", ".join(f"{name} {effect(points)}" for name, points in more.items())
-        words.append(f"{which}{verdict} ({numbers})")
+        unit = "" if words else " points more than ReLU to its tile"
+        words.append(f"{which}{verdict} ({numbers}{unit})")
     text = "; ".join(words)
-    return f"{text[0].upper()}{text[1:]}; in brackets: points by which each prefers its tile more than ReLU does."
+    return f"{text[0].upper()}{text[1:]}."
 
 
 def fig9(table: pd.DataFrame, functions: pd.DataFrame) -> go.Figure:

@@ -10,7 +10,6 @@ from __future__ import annotations
 from functools import cache, partial
 from typing import Any
 
-import numpy as np
 import pandas as pd
 import torch
 
@@ -25,8 +24,8 @@ from lab.plots import go
 from lab.plots.caption import set_reading, signed
 from lab.plots.differences import around, difference_key, differences
 from lab.plots.functions import fig6
-from lab.plots.panels import above, grid, line, named
-from lab.plots.style import SIZE, colour
+from lab.plots.panels import above, blank, grid, line, points
+from lab.plots.style import METHOD_SYMBOLS, SIZE, colour, faded
 from lab.resolve import resolve
 from lab.run import Run
 from lab.spec import Knots, Learned, Shaped
@@ -131,8 +130,10 @@ def summary_fig12(table: pd.DataFrame) -> str:
             ranges.setdefault(f"{NAMES[method]}{f' {degree}' if degree else ''}", {})[task_title(task)] = change
     words = [f"{name} {_range(by_task)}" for name, by_task in ranges.items()]
     several = cells["low"].notna()
-    noise = f"{int(clear(cells[several]).sum())} of {several.sum()} differences clear of seed noise. "
-    said = "Accuracy minus the learned function's, in points"
+    ours = cells[several & (cells["method"] == SYMMETRIZED)]
+    noise = f"Symmetrized: clearly worse on {int((ours['high'] < 0).sum())} of {len(ours)} tasks"
+    noise += f" ({int(clear(cells[several]).sum())} of {several.sum()} differences are). "
+    said = "Points, minus the learned"
     return f"{noise if several.any() else ''}{said}: {'; '.join(words)}."
 
 
@@ -159,81 +160,80 @@ def _shown(rows: pd.DataFrame) -> dict[str, int]:
 
 
 NAMES = {BASELINE: "GELU", MLP: "learned", SYMMETRIZED: SYMMETRIZED, POLYNOMIAL: POLYNOMIAL, CHEBYSHEV: CHEBYSHEV}
-DASHES = {MLP: "solid", SYMMETRIZED: "solid", POLYNOMIAL: "dash", CHEBYSHEV: "dot"}
 APART = {POLYNOMIAL: -0.15, CHEBYSHEV: 0.15}  # where both have a degree
 IMAGES = {"x": "φ(−x)", "y": "−φ(x)", "both": "−φ(−x)"}  # by mirror
 
 
 def fig12(table: pd.DataFrame, functions: pd.DataFrame) -> go.Figure:
-    """One row a task: its functions, and the accuracy of models trained with each, minus that with the learned one.
+    """One row a task: the learned function and its symmetrized version; the accuracy of models with that, and with
+    GELU, minus that with the learned one; the same of polynomials, by their degree.
 
     table: task, method, degree (0: none), seed, accuracy (0 to 1), mirror, correlation. functions: task, method,
-    degree, x, value; of each kind of polynomial one degree is drawn.
+    degree, x, value.
     """
     tasks, cells = list(table["task"].unique()), against_learned(table)
-    figure = grid([title for task in tasks for title in (task_title(task), "")], 2, 150, gap=56, top=64, horizontal=62)
-    # where each method and degree stands on the axis, and what it is called there; the same in all panels
-    places = {(BASELINE, 0): (0.0, "GELU"), (SYMMETRIZED, 0): (1.3, "sym.")}
-    degrees = sorted(set(table["degree"]) - {0})
-    places |= {(method, d): (2.5 + i, str(d)) for i, d in enumerate(degrees) for method in APART}
+    titles = [title for task in tasks for title in (task_title(task), "", "")]
+    figure = grid(titles, 3, 120, gap=56, top=64, horizontal=40)
+    degrees = [str(degree) for degree in sorted(set(table["degree"]) - {0})]
     for row, task in enumerate(tasks, 1):
-        of_task = table[table["task"] == task]
+        of_task, known = table[table["task"] == task], cells[cells["task"] == task]
         _draw_functions(figure, functions[functions["task"] == task], row)
-        known = of_task[of_task["method"] == SYMMETRIZED].dropna(subset=["correlation"]).head(1)
-        image = "".join(f"{IMAGES[one.mirror]}: r = {one.correlation:.2f}" for one in known.itertuples())
+        mirrors = of_task[of_task["method"] == SYMMETRIZED].dropna(subset=["correlation"]).head(1)
+        image = "".join(f"{IMAGES[one.mirror]}: r = {one.correlation:.2f}" for one in mirrors.itertuples())
         above(figure, image, row, 1, side="right", size=SIZE - 2)
-        _draw_changes(figure, cells[cells["task"] == task], places, row)
-        if not {POLYNOMIAL, CHEBYSHEV} & set(of_task["method"]):
-            above(figure, "no polynomials trained on this task", row, 2, side="right", size=SIZE - 2)
+        limits = around(known["delta"], known["low"], known["high"])
+        for column, names, some in (
+            (2, ["GELU", SYMMETRIZED], known[~known["method"].isin(APART)]),
+            (3, degrees, known[known["method"].isin(APART)]),
+        ):
+            if some.empty:
+                blank(figure, row, column, "not trained")
+                continue
+            _draw_changes(figure, some, names, limits, (row, column))
+            figure.update_yaxes(range=limits, nticks=6, showticklabels=column == 2, row=row, col=column)
         figure.update_yaxes(title_text="φ(x)", row=row, col=1)
-        figure.update_yaxes(title_text="difference (points)", row=row, col=2)
-    above(figure, "accuracy minus the learned function's", 1, 2)
+    for method in (BASELINE, *APART):
+        look = {"name": NAMES[method], "legendgroup": method}
+        points(figure, [None], [None], colour(method), (1, 2), 8, METHOD_SYMBOLS[method], **look)
+    above(figure, "accuracy − learned's", 1, 2)
+    above(figure, "the same, polynomials", 1, 3)
     figure.update_xaxes(title_text="input x", row=len(tasks), col=1)
-    figure.update_xaxes(title_text="function, or degree of its polynomial", row=len(tasks), col=2)
+    figure.update_xaxes(title_text="degree", row=len(tasks), col=3)
     divergences = [
         f"{task_title(c.task)}, {c.architecture}: {c.lost} of {c.seeds + c.lost}" for c in cells.itertuples() if c.lost
     ]
     set_reading(
         figure,
-        "Left: where the learned function is not zero; with its polynomial of the paper's degree and its Chebyshev"
-        " series of the highest. Above: its most similar mirror image, wherever it lies, and their correlation r.",
-        "Right: difference to the learned function (blue line) of the same seed, mean over seeds.",
+        "Left: where the learned function is not zero; above: its most similar mirror image, and their correlation r.",
+        "Right: points, against the learned function (blue line) of the same seed, mean over seeds.",
         f"Whiskers: {INTERVAL}." if table["seed"].nunique() > 1 else "One seed only: no interval.",
         difference_key(figure),
-        "Polynomials are least squares on the knots and Horner's method in float32, which loses its digits above degree"
-        " 18; a Chebyshev series keeps them.",
         f"Pairs left out, because a run diverged: {'; '.join(divergences)}." if divergences else "",
     )
     return figure
 
 
 def _draw_functions(figure: go.Figure, rows: pd.DataFrame, row: int) -> None:
-    for method, degree in _shown(rows).items():
-        part = rows[(rows["method"] == method) & (rows["degree"] == degree)].sort_values("x")
-        look: dict[str, Any] = {"name": NAMES[method], "legendgroup": method, "showlegend": not named(figure, method)}
-        look |= {"hovertemplate": "φ(%{x:.2f}) = %{y:.3g}"}
-        width = 2.2 if method == MLP else 1.5
-        line(figure, part["x"], part["value"], colour(method), (row, 1), width, DASHES[method], **look)
-    ours = rows.loc[rows["method"].isin((MLP, SYMMETRIZED)), "value"]  # a polynomial may leave the panel at the ends
-    pad = 0.12 * np.ptp(ours) or 0.5
-    figure.update_yaxes(range=(ours.min() - pad, ours.max() + pad), nticks=5, row=row, col=1)
+    for method, width in ((MLP, 3), (SYMMETRIZED, 1.5)):
+        part = rows[rows["method"] == method].sort_values("x")
+        look: dict[str, Any] = {"name": NAMES[method], "legendgroup": method, "showlegend": row == 1}
+        ink = faded(colour(method), 0.5) if method == MLP else colour(method)
+        line(figure, part["x"], part["value"], ink, (row, 1), width, hovertemplate="φ(%{x:.2f}) = %{y:.3g}", **look)
+    figure.update_yaxes(nticks=5, row=row, col=1)
 
 
-def _draw_changes(figure: go.Figure, cells: pd.DataFrame, places: dict, row: int) -> None:
-    ends, limits = (-0.7, max(x for x, _ in places.values()) + 0.6), around(cells["delta"], cells["low"], cells["high"])
+def _draw_changes(figure: go.Figure, cells: pd.DataFrame, names: list[str], limits: tuple, at: tuple[int, int]) -> None:
+    """Differences from the learned function; names: of the places on the axis, functions or degrees."""
     for method, part in cells.groupby("method", sort=False):
         part = part.sort_values("degree")
-        look: dict[str, Any] = {"name": NAMES[method], "customdata": part["architecture"]}
-        look |= {"mode": "markers+lines" if method in APART else "markers"}
-        look |= {"line": {"color": colour(method), "width": 1, "dash": DASHES.get(method, "solid")}}
+        look: dict[str, Any] = {"name": NAMES[method], "customdata": part["architecture"], "mode": "markers+lines"}
+        look |= {"line": {"color": colour(method), "width": 1}}
         look |= {"hovertemplate": "%{customdata}: %{y:+.1f} ± %{error_y.array:.1f} points"}
-        x = [places[method, degree][0] + APART.get(method, 0) for degree in part["degree"]]
-        differences(figure, x, part[["delta", "low", "high"]].T, method, (row, 2), limits=limits, **look)
-    figure.add_hline(y=0, line={"color": colour(MLP), "width": 1.5}, row=row, col=2)
-    ticks = dict(places.values())
-    axis = {"range": ends, "tickvals": list(ticks), "ticktext": list(ticks.values()), "tickangle": 0}
-    figure.update_xaxes(**axis, row=row, col=2)
-    figure.update_yaxes(range=limits, nticks=6, row=row, col=2)
+        x = [names.index(str(degree or NAMES[method])) + APART.get(method, 0.0) for degree in part["degree"]]
+        differences(figure, x, part[["delta", "low", "high"]].T, method, at, limits=limits, **look)
+    figure.add_hline(y=0, line={"color": colour(MLP), "width": 1.5}, row=at[0], col=at[1])
+    axis = {"range": (-0.5, len(names) - 0.5), "tickvals": list(range(len(names))), "ticktext": names, "tickangle": 0}
+    figure.update_xaxes(showgrid=False, **axis, row=at[0], col=at[1])
 
 
 def notes_fig12(scale: str) -> list[str]:
@@ -241,6 +241,8 @@ def notes_fig12(scale: str) -> list[str]:
         "four algorithmic tasks, those with a gain in Figure 10 at laptop scale, instead of TinyStories at several"
         " model sizes, which transformers/fig12_language has",
         *(f"no polynomials on {task.upper()}" for task in WITHOUT_POLYNOMIALS[scale]),
+        "polynomials are least squares on the knots, by Horner's method in float32, which loses its digits above degree"
+        " 18; a Chebyshev series keeps them",
     ]
 
 
@@ -265,9 +267,9 @@ ENTRIES = (
         "transformers/fig12",
         "D and F",
         "Learned functions, made symmetric or smooth",
-        "Left: the MLP non-linearity learned for a task, symmetrized (averaged with its most similar mirror image), and"
-        " as polynomials. Right: mean test accuracy over training of models with each, minus that with the learned one",
-        "of language models, symmetrized ones are almost always worse, higher degrees better",
+        "Left: the MLP non-linearity learned for a task, and symmetrized (averaged with its most similar mirror image)."
+        " Right: mean test accuracy over training with it, and with polynomials, minus that with the learned one",
+        "in language models, symmetrized are almost always worse, higher degrees better",
         tasks=TASKS,
         plan=plan_fig12,
         measure=measure_fig12,

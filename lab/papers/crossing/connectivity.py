@@ -21,8 +21,8 @@ from lab.papers.entry import SILENT, Entry, Field, Origin, Planned
 from lab.papers.tables import Labelled
 from lab.plots import go
 from lab.plots.caption import effect, set_reading
-from lab.plots.panels import ACCURACY, above, grid, line, points, whiskers
-from lab.plots.style import INK, METHOD_SYMBOLS, SIZE, colour, faded, method_title
+from lab.plots.panels import ACCURACY, above, grid, line, named, points, whiskers
+from lab.plots.style import GRID, INK, METHOD_SYMBOLS, SIZE, colour, faded, method_title
 from lab.probes import Loss, connectivity
 from lab.run import Run
 from lab.spec import Learned, Part, replace
@@ -216,48 +216,66 @@ def _title(task: str) -> str:
     return task_title(task).removesuffix("_sample").replace("_", " ")
 
 
+def _untrained(rows: pd.DataFrame) -> list[bool]:
+    """For each pair of a task and a method, whether a model of it is worse than the best of all by a tenth."""
+    ends = rows[rows["along"].isin((0, 1))].groupby("seed", sort=False)["accuracy"].min()
+    return (ends < ends.max() - 0.1).tolist()
+
+
 def plot(table: pd.DataFrame) -> go.Figure:
     """One column a task. Above: test accuracy on the straight path from one model to another, dotted as they are, solid
-    with matched units. Below: how high the training loss rises on it.
+    with matched units. Below: how many points of it a pair loses, as it is and matched. Functions that are not learned
+    with are left out.
 
     table: task, method, split, seed, along, loss, accuracy, matched_loss, matched_accuracy, diverged.
     """
     known = reported(table)
     tasks = list(dict.fromkeys(known["task"]))
-    figure = grid([_title(task) for task in tasks] + [""] * len(tasks), max(len(tasks), 1), 150, 56, 64, horizontal=48)
+    figure = grid([_title(task) for task in tasks] + [""] * len(tasks), max(len(tasks), 1), 150, 60, 64, horizontal=48)
     for column, task in enumerate(tasks, 1):
-        for rank, method in enumerate(METHODS):
-            rows = known[(known["task"] == task) & (known["method"] == method)]
-            ink, look = colour(method), {"legendgroup": method, "name": method_title(method)}
-            for value, dash in (("accuracy", "dot"), ("matched_accuracy", "")):
+        learn = [method for method in METHODS if _learns(known, task, method)]
+        places, ticks = list[float](), list[str]()
+        for value, dash, of in (("accuracy", "dot", "as they are"), ("matched_accuracy", "", "matched")):
+            start = len(METHODS) * bool(dash == "") + 0.6 * (dash == "")
+            places.append(start + (len(METHODS) - 1) / 2)
+            ticks.append(of)
+            for method in learn:
+                rows = known[(known["task"] == task) & (known["method"] == method)]
+                ink, look = colour(method), {"legendgroup": method, "name": method_title(method)}
                 means = 100 * rows.groupby("along")[value].mean()
-                named = {"showlegend": column == 1 and not dash, "hovertemplate": "%{y:.1f} %"}
-                line(figure, means.index, means, ink, (1, column), 2, dash, **look, **named)
-            for value, shift, open_ in (("loss", -0.18, "-open"), ("matched_loss", 0.18, "")):
-                heights = barriers(rows, value).get((task, method), [])
-                at, faint = rank + shift, {"hoverinfo": "skip", "showlegend": False}
-                points(figure, [at] * len(heights), heights, faded(ink, 0.4), (2, column), 4, "", **faint)
-                if heights:
-                    mark, half = METHOD_SYMBOLS[method] + open_, [half_width(np.array(heights))]
-                    error = {"error_y": whiskers(half), "showlegend": False, "hovertemplate": "%{y:.3g}"}
-                    points(figure, [at], [np.mean(heights)], ink, (2, column), 9, mark, **look | error)
+                shown = {"showlegend": not (dash or named(figure, method)), "hovertemplate": "%{y:.1f} %"}
+                line(figure, means.index, means, ink, (1, column), 2, dash, **look, **shown)
+                lost = np.array(barriers(rows, value)[task, method])
+                at, bad = start + METHODS.index(method), np.array(_untrained(rows))
+                faint = {"hoverinfo": "skip", "showlegend": False}
+                for some, symbol in ((~bad, "circle"), (bad, "x-thin-open")):
+                    points(
+                        figure, [at + 0.3] * some.sum(), lost[some], faded(ink, 0.4), (2, column), 4, symbol, **faint
+                    )
+                error = {
+                    "error_y": whiskers([half_width(lost)]),
+                    "showlegend": False,
+                    "hovertemplate": "%{y:.1f} points",
+                }
+                points(figure, [at], [lost.mean()], ink, (2, column), 9, METHOD_SYMBOLS[method], **look | error)
         figure.update_xaxes(tickvals=[0, 1], ticktext=["A", "B"], title_text="path from A to B", row=1, col=column)
-        names = {"tickvals": list(range(len(METHODS))), "ticktext": list(METHODS), "ticks": "", "showgrid": False}
-        figure.update_xaxes(range=(-0.6, len(METHODS) - 0.4), **names, row=2, col=column)
-        idle = [method for method in METHODS if not _learns(known, task, method)]
+        names = {"tickvals": places, "ticktext": ticks, "ticks": "", "showgrid": False}
+        figure.update_xaxes(range=(-0.6, 2 * len(METHODS) + 0.4), **names, row=2, col=column)
+        figure.add_vline(len(METHODS) - 0.2, line={"color": GRID, "width": 1}, row=2, col=column)
+        idle = [method for method in METHODS if method not in learn]
         if idle:
             above(figure, f"{', '.join(idle)}: not learned", 1, column, side="right", size=SIZE - 2)
         figure.update_yaxes(rangemode="tozero", row=2, col=column)
-    for name, dash in (("units as they are (dotted, open)", "dot"), ("units matched (solid, filled)", "")):
+    for name, dash in (("units as they are", "dot"), ("units matched", "")):
         line(figure, [None], [None], INK, (1, 1), 2, dash, name=name)
     figure.update_yaxes(title_text=ACCURACY, row=1, col=1)
-    figure.update_yaxes(title_text="rise of training loss", row=2, col=1)
+    figure.update_yaxes(title_text="points lost on the path", row=2, col=1)
     chosen = f"The first {TUNING} searches of a task chose its learning rates, so that their pairs are left out."
     set_reading(
         figure,
-        "Above: on the straight path between two models, means over pairs. Matched: hidden units of one are in places"
-        " where they match the other's. Below: the most that the training loss rises above the line between both ends;"
-        f" small marks: pairs; whiskers: {100 * LEVEL:.0f} % intervals of the mean (Student's t).",
+        "Above: means over pairs of models. Matched: hidden units of one are in places where they match the other's."
+        " Below: the most that accuracy falls below the straight line between both ends; small marks: pairs (crosses:"
+        f" an end is 10 points below the best); whiskers: {100 * LEVEL:.0f} % intervals of the mean (Student's t).",
         chosen if table["split"].eq(VAL).any() else "",
     )
     return figure

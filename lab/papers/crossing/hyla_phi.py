@@ -22,13 +22,14 @@ from lab.papers.tables import POINTS, Labelled, learned_functions, of_one_search
 from lab.plots import go
 from lab.plots.caption import effect, set_reading, too_early
 from lab.plots.functions import by_method
-from lab.plots.panels import blank, grid, line, method_scores
-from lab.plots.style import GREY, INK
+from lab.plots.panels import above, grid, line, method_scores
+from lab.plots.style import INK, SIZE, colour
 from lab.run import Run
 from lab.spec import Learned, RunSpec, SearchSpec, replace
 from lab.statistics import LEVEL
 
 RELU, LEARNED = "ReLU", "learned"
+PALE = 0.35  # opacity of models that are not above chance
 METHODS = {"softmax": "softmax", "linear φ": "hyla_linear", RELU: "hyla", LEARNED: "hyla"}
 TITLES = {"logic": ("fuzzy logic", "R²", "r2"), "sraven": ("SRAVEN", "accuracy", "accuracy")}  # score; its name
 CHANCE = {"logic": 0.0, "sraven": 100 / 8}  # percent: the mean as an answer; one of eight values
@@ -105,12 +106,6 @@ def differences(table: pd.DataFrame, split: str) -> dict[str, Verdict]:
     return verdicts
 
 
-def above_chance(table: pd.DataFrame, task: str, split: str) -> bool:
-    """Whether some method is, on a split: else there is nothing to compare."""
-    means = per_seed(table, ["task", "method"], f"score_{split}")[task]
-    return any(mean(means[method] - CHANCE[task]).interval(LEVEL)[0] > 0 for method in means)
-
-
 def summary(table: pd.DataFrame) -> str:
     early, words = [], []
     ood = differences(table, "ood")
@@ -146,44 +141,44 @@ CLAIMS = (
 
 
 def plot(table: pd.DataFrame, functions: pd.DataFrame) -> go.Figure:
-    """One row a task: the score on seen combinations, on unseen ones, and the learned φ less ReLU. Where no method is
-    above chance, the panel says so.
+    """One row a task, first those where HYLA with ReLU is above chance; the others are grey. The score on seen
+    combinations, and on unseen ones where HYLA is above chance on them; and the learned φ beside ReLU.
 
     table: task, method, seed, score_test, score_ood (0 to 1), diverged. functions: task, method, x, value.
     """
-    tasks = list(dict.fromkeys(table["task"]))
-    titles = [f"{TITLES[task][0]}, {words}" for task in tasks for words in (*SPLITS.values(), "φ − ReLU")]
-    figure = grid(titles, 3, height=150, gap=68, top=64, horizontal=50)
+    early = {task: bool(verdict.reason) for task, verdict in differences(table, "test").items()}
+    tasks = sorted(early, key=early.__getitem__)
+    splits = ["test", *["ood"] * any(not verdict.reason for verdict in differences(table, "ood").values())]
+    titles = [f"{TITLES[task][0]}, {words}" for task in tasks for words in (*map(SPLITS.get, splits), "φ")]
+    figure = grid(titles, len(splits) + 1, height=150, gap=60, top=64, horizontal=60)
     for row, task in enumerate(tasks, 1):
-        for column, split in enumerate(SPLITS, 1):
-            if not above_chance(table, task, split):
-                _say_nothing(figure, table[table["task"] == task], f"score_{split}", CHANCE[task], (row, column))
-                continue
+        for column, split in enumerate(splits, 1):
             method_scores(figure, table[table["task"] == task], list(METHODS), f"score_{split}", (row, column))
             chance = {"name": "chance", "legendgroup": "chance", "showlegend": (row, column) == (1, 1)}
             ends = [-0.6, len(METHODS) - 0.4]
             line(figure, ends, [CHANCE[task]] * 2, INK, (row, column), 1, "dot", hoverinfo="skip", **chance)
+            names = {"tickvals": list(range(len(METHODS))), "ticktext": list(METHODS), "showgrid": False}
+            figure.update_xaxes(showticklabels=True, **names, row=row, col=column)
         figure.update_yaxes(title_text=f"{TITLES[task][1]} (%)", row=row, col=1)
-        curves = functions[functions["task"] == task]
-        by_method(figure, curves.assign(value=curves["value"] - curves["x"].clip(lower=0)), (row, 3))
-        figure.add_hline(0, line={"color": GREY, "width": 1.5}, row=row, col=3)
-        figure.update_xaxes(title_text="input x", row=row, col=3)
+        curve, last = functions[functions["task"] == task], len(splits) + 1
+        by_method(figure, curve, (row, last))
+        relu: dict[str, Any] = {"name": RELU, "showlegend": False, "hoverinfo": "skip"}
+        line(figure, curve["x"], curve["x"].clip(lower=0), colour(RELU), (row, last), 1.5, "dash", **relu)
+        if early[task]:
+            above(figure, "not trained far enough", row, 1, side="right", size=SIZE - 2)
+            figure.update_traces(opacity=PALE, row=row)
+    figure.update_xaxes(title_text="input x", row=len(tasks), col=len(splits) + 1)
+    idle = [TITLES[task][0] for task, verdict in differences(table, "ood").items() if verdict.reason]
     set_reading(
         figure,
-        "Seen and unseen: combinations of terms, or of rules (of one feature: rules that were never trained).",
+        "Seen: combinations of terms, or of rules, that were trained.",
+        f"Unseen ones of {' and '.join(idle)} are not drawn: HYLA is not above chance." if len(splits) == 1 else "",
         "Large marks are means over seeds, small ones runs.",
         of_one_search(table),
-        "Right: the learned φ less ReLU, from which it began. Chance: the mean as an answer (R² 0); one of eight"
+        "Right: the learned φ; dashed: ReLU, from which it began. Chance: the mean as an answer (R² 0); one of eight"
         " values.",
     )
     return figure
-
-
-def _say_nothing(figure: go.Figure, rows: pd.DataFrame, value: str, chance: float, at: tuple[int, int]) -> None:
-    """In the place of a panel: no method is above chance."""
-    means = 100 * rows.groupby("method")[value].mean()
-    words = f"no method is<br>above chance:<br>{means.min():.0f} to {means.max():.0f} %, chance {chance:g} %"
-    blank(figure, *at, words)
 
 
 _SIZE = {"logic": {"tokens": "task.length"}, "sraven": {"features": "task.features"}}

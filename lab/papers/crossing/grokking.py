@@ -25,8 +25,8 @@ from lab.papers.tables import Labelled, alive, at_best_rates, best_rates, fleet_
 from lab.places import ZOO
 from lab.plots import go
 from lab.plots.caption import set_reading
-from lab.plots.panels import grid, log_axis, place, points
-from lab.plots.style import GRID, INK, SIZE, colour, method_title
+from lab.plots.panels import grid, line, log_axis, points
+from lab.plots.style import GRID, INK, SIZE, VERMILLION, colour, faded, method_title
 from lab.run import Run
 from lab.scale import SCALES, check_scale
 from lab.spec import ConstantRate, Part, Perceptron, RunSpec, replace
@@ -262,15 +262,23 @@ CLAIMS = (  # "wherever": on the operations and with the losses where most runs 
 )
 
 
+def _soonest(rows: pd.DataFrame) -> Iterator[tuple[str, str, float, str, str]]:
+    """By task and function: the fewest steps to 95 % (median of runs; inf: most never get there), with which optimizer,
+    and with which one it takes the fewest seconds."""
+    for (task, function), part in rows.groupby(["task", "function"], sort=False):
+        ways = [
+            (float(one["step"].fillna(np.inf).median()), one["ms"].iloc[0], optimizer)
+            for (_, optimizer), one in part.groupby(["loss", "optimizer"], sort=False)
+        ]
+        (step, _, optimizer), quickest = min(ways), min(ways, key=lambda way: way[0] * way[1])
+        yield str(task), str(function), step, optimizer, quickest[2]
+
+
 def summary(table: pd.DataFrame) -> str:
     words: dict[str, list[str]] = {}
-    for (task, function), part in chosen(table).groupby(["task", "function"], sort=False):
-        each = []
-        for (_, optimizer), one in part.groupby(["loss", "optimizer"], sort=False):
-            if one["step"].notna().mean() > 0.5:
-                step = float(np.exp(np.log(one["step"].fillna(one["last"])).mean()))
-                each.append((step, f"{function} {step:,.0f} ({optimizer})"))
-        words.setdefault(str(task), []).append(min(each)[1] if each else f"{function} hardly ever")
+    for task, function, step, optimizer, _ in _soonest(chosen(table)):
+        said = f"{step:,.0f} ({optimizer})" if np.isfinite(step) else "hardly ever"
+        words.setdefault(task, []).append(f"{function} {said}")
     listed = (f"{task}: {', '.join(each)}" for task, each in words.items())
     return f"Fewest steps to 95 % on test: {'; '.join(listed)}."
 
@@ -293,58 +301,72 @@ def numbers(table: pd.DataFrame) -> str:
 
 
 def plot(table: pd.DataFrame) -> go.Figure:
-    """One row of panels a task: steps and seconds to 95 %, by optimizer; functions differ in colour, losses in marks.
+    """One row of panels a task, one column a function: steps to 95 %, by optimizer and loss, the soonest in a ring.
 
     table: task, function, loss, optimizer, rate, split, seed, accuracy, step, last, ms, diverged.
     """
     rows, names = chosen(table), list(OPTIMIZERS)
-    seeds = rows["seed"].unique()
-    units = (pd.Series(1.0, rows.index), rows["ms"] / 1000)  # a step, and its seconds
     kinds = list(rows.groupby("task", sort=False))
-    figure = grid([f"{task}{tail}" for task, _ in kinds for tail in ("", ", seconds")], 2, 210, 62, 84, 78, 20)
-    looks = [(function, loss) for function in METHODS for loss in LOSSES]
-    for column, unit in enumerate(units):
-        axis = log_axis(rows[["step", "last"]].mul(unit, axis=0).melt()["value"].dropna())
-        figure.update_xaxes(**axis | {"range": (axis["range"][0], axis["range"][1] + 0.15)}, col=column + 1)
-        for number, (_, part) in enumerate(kinds):
-            at = place(2 * number + column, 2)
-            part = part.assign(unit=unit)
-            for line, (function, loss) in enumerate(looks):
-                mine = part[(part["function"] == function) & (part["loss"] == loss)]
-                y = mine["optimizer"].map(names.index) + 0.21 * (line - 1.5)
-                x, end = mine["step"] * mine["unit"], (mine["last"] * mine["unit"]).groupby(y).max()
-                name, ink = f"{method_title(function)}, {loss}", colour(function)
-                symbol = "circle" if loss == "softmax" else "diamond-open"
-                look: dict[str, Any] = {"legendgroup": name, "hovertemplate": "%{x:.3g}"}
-                points(figure, x, y, ink, at, 5, symbol, name=name, showlegend=not number + column, **look)
-                look |= {"hovertemplate": "geometric mean %{x:.3g}", "showlegend": False}
-                means = np.exp(np.log(x).groupby(y).mean())[x.notna().groupby(y).all()]
-                points(figure, means, means.index, ink, at, 9, "line-ns-open", **look)
-                never = x.isna().groupby(y).sum().loc[lambda runs: runs > 0]
-                look |= {
-                    "hovertemplate": "not by the last step: %{text}",
-                    "text": [f"{n}×" * (n < len(seeds)) for n in never],
-                }
-                look |= {"mode": "markers+text", "textposition": "middle right"}
-                look |= {"textfont": {"size": SIZE - 4, "color": ink}}
-                points(figure, end[never.index], never.index, ink, at, 6, "x-thin-open", **look)
+    titles = [f"{task}, {method_title(function)}" for task, _ in kinds for function in METHODS]
+    figure = grid(titles, 2, 120, 58, 64, 78, 20)
+    for column, function in enumerate(METHODS, 1):
+        steps = rows.loc[rows["function"] == function, ["step", "last"]].melt()["value"].dropna()
+        axis = log_axis(steps)
+        figure.update_xaxes(**axis | {"range": (axis["range"][0] - 0.15, axis["range"][1] + 0.3)}, col=column)
+        for row, (_, part) in enumerate(kinds, 1):
+            cells = _ways(part[part["function"] == function])
+            for loss, symbol in zip(LOSSES, ("circle", "diamond-open"), strict=True):
+                _draw_ways(figure, cells[cells["loss"] == loss], loss, colour(function), symbol, (row, column))
+            best = cells[cells["median"] == cells["median"].min()].head(1)
+            ring: dict[str, Any] = {"name": "the soonest", "showlegend": False, "hoverinfo": "skip"}
+            points(figure, best["median"], best["y"], VERMILLION, (row, column), 15, "circle-open", **ring)
+            ring |= {"mode": "text", "text": [f"{step:,.0f}" for step in best["median"]], "textposition": "middle left"}
+            left = np.minimum(best["first"], 0.88 * best["median"])  # of the line, and of the ring
+            points(figure, left, best["y"], VERMILLION, (row, column), **ring)
             for edge in range(1, len(names)):
-                figure.add_hline(edge - 0.5, line={"color": GRID, "width": 1}, row=at[0], col=at[1])
+                figure.add_hline(edge - 0.5, line={"color": GRID, "width": 1}, row=row, col=column)
+    for loss, symbol in zip(LOSSES, ("circle", "diamond-open"), strict=True):
+        points(figure, [None], [None], INK, (1, 1), 8, symbol, name=loss)
+    points(figure, [None], [None], VERMILLION, (1, 1), 13, "circle-open", name="the soonest")
     figure.update_yaxes(range=(len(names) - 0.5, -0.5), tickvals=list(range(len(names))), ticks="", showgrid=False)
     figure.update_yaxes(showticklabels=False, col=2)
     figure.update_yaxes(showticklabels=True, ticktext=names, col=1)
-    figure.update_xaxes(title_text="first step with 95 % on test (log scale)", row=len(kinds), col=1)
-    figure.update_xaxes(title_text="seconds of a core until then (log scale)", row=len(kinds), col=2)
-    if rows["step"].isna().any():
-        look = {"name": "never get there: all runs, or so many", "hoverinfo": "skip"}
-        points(figure, [None], [None], INK, (1, 1), 7, "x-thin-open", **look)
+    figure.update_xaxes(title_text="first step with 95 % on test (log scale)", row=len(kinds))
+    other = [f"{task}, {function}: {one}" for task, function, _, best, one in _soonest(rows) if one != best]
     set_reading(
         figure,
-        "Marks: one run a seed; bars: geometric means, where all get there; crosses: at the last step. Seconds: steps"
-        " times what one takes of a core, by torch, for a run among a dozen. no decay: AdamW without it, with ReLU"
-        " alone; ⊥Grad has none either.",
+        f"Marks: medians of {rows['seed'].nunique()} runs; lines: from the soonest to the latest, or to the last step"
+        " where some never get there (cross: most). no decay: AdamW without it, with ReLU alone; ⊥Grad has none either,"
+        " and takes no step along the weights. StableMax: a softmax without exponentials.",
+        "In seconds, the same optimizers are soonest" + (f", but {'; '.join(other)}." if other else "."),
     )
     return figure
+
+
+def _ways(rows: pd.DataFrame) -> pd.DataFrame:
+    """One row a loss and optimizer: loss, y (its place), first and last step to 95 % of the runs that get there, median
+    (inf: most never do), end (the last step of training), never (how many runs), runs."""
+    cells = []
+    for (loss, optimizer), one in rows.groupby(["loss", "optimizer"], sort=False):
+        y = list(OPTIMIZERS).index(optimizer) + (-0.17, 0.17)[list(LOSSES).index(loss)]
+        cell = {"loss": loss, "y": y, "first": one["step"].min(), "last": one["step"].max()}
+        cell |= {"median": one["step"].fillna(np.inf).median(), "end": one["last"].max()}
+        cells.append(cell | {"never": int(one["step"].isna().sum()), "runs": len(one)})
+    return pd.DataFrame(cells, columns=["loss", "y", "first", "last", "median", "end", "never", "runs"])
+
+
+def _draw_ways(figure: go.Figure, cells: pd.DataFrame, loss: str, ink: str, symbol: str, at: tuple[int, int]) -> None:
+    look: dict[str, Any] = {"name": loss, "showlegend": False}
+    for one in cells[cells["first"].notna()].itertuples():
+        ends = [one.first, one.end if one.never else one.last]
+        line(figure, ends, [one.y] * 2, faded(ink, 0.5), at, 2, hoverinfo="skip", **look)
+    some = cells[np.isfinite(cells["median"])]
+    points(figure, some["median"], some["y"], ink, at, 8, symbol, hovertemplate="median %{x:,.0f}", **look)
+    never = cells[cells["never"] > 0]
+    words = [f" {one.never} of {one.runs} never" if one.never < one.runs else " never" for one in never.itertuples()]
+    look |= {"mode": "markers+text", "text": words, "textposition": "middle right", "hoverinfo": "skip"}
+    symbols = ["x-thin-open" if 2 * one.never >= one.runs else "line-ns-open" for one in never.itertuples()]
+    points(figure, never["end"], never["y"], ink, at, 6, symbols, textfont={"size": SIZE - 4, "color": ink}, **look)
 
 
 def _facts(scale: str) -> Iterator[Field]:
@@ -366,8 +388,8 @@ ENTRIES = (
         "crossing/grokking",
         "beyond Section 3.5 of the simplicity paper",
         "Which optimizer ends grokking soonest?",
-        "Steps and seconds until 95 % of the test rows are right, by optimizer, loss and non-linearity, each at the"
-        " best of the rates tried",
+        "Steps until 95 % of the test rows are right, by optimizer, loss and non-linearity, each at the best of the"
+        " rates tried",
         "none; others say that Muon and Grokfast are sooner, or not clearly, and StableMax and ⊥Grad do without decay",
         tasks=tuple(task.name for task in tasks("paper")),
         plan=plan,

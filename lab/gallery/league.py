@@ -12,7 +12,7 @@ from lab.catalogue.shipped import resolve_scale, shipped_results
 from lab.gallery import pages
 from lab.nonlinearity.functions import scalars
 from lab.nonlinearity.part import as_module
-from lab.plots.caption import signed
+from lab.plots.caption import bounds, signed
 from lab.probes.profile import Profile
 from lab.tasks.named import task_title
 
@@ -48,7 +48,7 @@ def _row(name: str, rows: pd.DataFrame, part: Any) -> dict[str, Any]:
 
 def _interval(one: Any) -> str:
     known = np.isfinite(one.low) and np.isfinite(one.high)
-    return signed(one.gain) + (f" [{signed(one.low)}, {signed(one.high)}]" if known else "")
+    return signed(one.gain) + (f" {bounds(one.low, one.high)}" if known else "")
 
 
 def _profile(part: Any) -> Profile:

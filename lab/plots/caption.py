@@ -167,6 +167,16 @@ def runs_note(table: pd.DataFrame) -> str:
     return "Lines: mean over seeds; dots: one run each." if table["seed"].nunique() > 1 else "One seed only."
 
 
+def bounds(low: float, high: float) -> str:
+    """The ends of an interval in brackets; one that would round to 0 has more places, to say whether 0 is inside.
+
+    >>> bounds(-0.02, 1.64), bounds(0.0, 1.64)
+    ('[−0.02, +1.6]', '[+0.0, +1.6]')
+    """
+    ends = [signed(end, next((places for places in (1, 2, 3) if round(end, places)), 1)) for end in (low, high)]
+    return f"[{', '.join(ends)}]"
+
+
 def effect(estimate: Estimate, ends: bool = True, signs: bool = True) -> str:
     """An effect with its 95 % interval: its ends in brackets, or half its width after ±. – where nothing is measured.
 
@@ -181,8 +191,8 @@ def effect(estimate: Estimate, ends: bool = True, signs: bool = True) -> str:
     low, high = estimate.interval(LEVEL)
     if not isfinite(low):
         return signed(estimate.effect)
-    brackets = f" [{signed(low)}, {signed(high)}]" if signs else f" [{low:.1f}, {high:.1f}]"
-    return signed(estimate.effect) + (brackets if ends else f" ± {(high - low) / 2:.1f}")
+    brackets = bounds(low, high) if signs else f"[{low:.1f}, {high:.1f}]"
+    return signed(estimate.effect) + (f" {brackets}" if ends else f" ± {(high - low) / 2:.1f}")
 
 
 def diverged_runs(

@@ -26,9 +26,10 @@ from lab.papers.crossing.benchmarks import GUESSED, benchmarks, data, numbers
 from lab.papers.entry import Entry, Origin, Planned, Tuned
 from lab.papers.tables import POINTS, Labelled, alive, at_best_rates, best_rates, fleet_to_time, per_run
 from lab.plots import go
-from lab.plots.caption import set_reading, signed
+from lab.plots.caption import bounds, set_reading, signed
+from lab.plots.differences import arrows
 from lab.plots.panels import grid, line, points, whiskers
-from lab.plots.style import BLUE, GREEN, GREY, INK, SIZE, VERMILLION
+from lab.plots.style import BLUE, GREEN, GREY, INK, SIZE, VERMILLION, faded
 from lab.probes.cost import cost
 from lab.resolve import resolve
 from lab.run import Run
@@ -282,21 +283,29 @@ CLAIMS = (
 
 
 def plot(table: pd.DataFrame) -> go.Figure:
-    """One row a function, by its mean rank: its shape, what it costs, and for each task its gain.
+    """One row a function, kinds in groups, by its mean rank there: its shape, what it costs, and for each task its
+    gain. Tasks on which most functions are at 100 % are left out, unless all are.
 
     table: task, function, search, rate, split, seed, score (percent), step, cost, diverged.
     """
     ranks = ranking(table)
     tasks = list(dict.fromkeys(ranks["task"]))
     places = ranks.assign(rank=ranks.groupby("task")["gain"].rank(ascending=False))
-    order = list(places.groupby("function")["rank"].mean().sort_values().index)
+    kinds = {"learned by search": VERMILLION, "yours": GREEN, "learns": BLUE, "fixed": GREY}
+    by_rank = places.groupby("function")["rank"].mean().sort_values().index
+    order = sorted(by_rank, key=lambda name: list(kinds).index(_kind(name)))
     costs = ranks.groupby("function")["cost"].first()
     full = ranks.groupby("task")["score"].median().gt(FULL)
-    names = [_title(task) + " (at 100 %)" * bool(full[task]) for task in tasks]
-    titles = ["<br>".join(textwrap.wrap(name, 10, break_long_words=False)) for name in ("shape φ", *names)]
+    alike = [] if full.all() else [task for task in tasks if full[task]]
+    tasks = [task for task in tasks if task not in alike]
+    names = ["shape φ", *map(_title, tasks)]
+    titles = ["<br>".join(textwrap.wrap(name, 10, break_long_words=False)) for name in names]
     figure = grid(titles, len(tasks) + 1, ROW * len(order), top=80, left=LEFT, horizontal=14)
     figure.update_annotations(font_size=SIZE - 1 - (len(tasks) > 4))
     for row, name in enumerate(order):
+        if name == LEARNED:
+            font = {"color": GREY, "size": SIZE - 2}
+            figure.add_annotation(text="one a search", font=font, x=0, y=row, showarrow=False, row=1, col=1)
         if name in FIXED + LEARNING:
             x = np.linspace(-REACH, REACH, 61)
             y = _values(name, x)
@@ -306,7 +315,8 @@ def plot(table: pd.DataFrame) -> go.Figure:
         rows = ranks[ranks["task"] == task].set_index("function").reindex(order)
         most = max(float(rows["gain"].max()), 1.0)
         end = -min(max(4 * most, float(-rows["gain"].median())), max(1.0, -1.1 * float(rows["low"].min())))
-        kinds = {"fixed": GREY, "learns": BLUE, "learned by search": VERMILLION, "yours": GREEN}
+        right = float(np.clip(rows["high"].max(), 1.6 * most, 6 * most)) if most > 1 else 3.0
+        ends = (1.12 * end, 1.04 * max(right, -0.08 * end))
         for kind, ink in kinds.items():
             here = rows[[_kind(name) == kind and np.isfinite(rows.loc[name, "gain"]) for name in order]]
             if not len(here):
@@ -315,21 +325,37 @@ def plot(table: pd.DataFrame) -> go.Figure:
             cut = here["gain"] < end
             half = (here["high"] - here["gain"]).where(~cut).fillna(0.0)
             decided = (here["low"] > 0) | (here["high"] < 0)
-            symbols = np.where(cut, "triangle-left", np.where(decided, "circle", "circle-open"))
+            symbols = np.where(cut, "triangle-left-open", np.where(decided, "circle", "circle-open"))
             symbols = np.where(here.index == here["over"], "diamond", symbols)
             words = [
-                f"{name} {signed(one.gain)} [{signed(one.low)}, {signed(one.high)}], rate {one.rate:g}"
+                f"{name} {signed(one.gain)} {bounds(one.low, one.high)}, rate {one.rate:g}"
                 + (f", needs {one.needed} {_unit_of(name)}" if pd.notna(one.needed) else "")
                 for name, one in zip(here.index, here.itertuples(), strict=True)
             ]
             look: dict[str, Any] = {"name": kind, "legendgroup": kind, "showlegend": column == 2, "customdata": words}
-            look |= {"error_x": whiskers(half, 0), "hovertemplate": "%{customdata}<extra></extra>"}
+            look |= {"error_x": whiskers(half, 0) | {"color": ink}, "hovertemplate": "%{customdata}<extra></extra>"}
+            inks = [faded(GREY, 0.6) if far else ink for far in cut]
             points(figure, here["gain"].clip(lower=end), at, ink, (1, column), 7, list(symbols), **look)
+            figure.data[-1].marker.color = inks
+            reach = here[~cut & here["high"].notna()]
+            rows_at = [order.index(name) for name in reach.index]
+            inner = (ends[0] + 0.03 * (ends[1] - ends[0]), ends[1] - 0.03 * (ends[1] - ends[0]))
+            arrows(figure, rows_at, reach["low"], reach["high"], inner, ink, (1, column))
+        sure = rows[rows["low"] > 0]
+        halo: dict[str, Any] = {"name": "surely above", "showlegend": False, "hoverinfo": "skip"}
+        places_at = [order.index(name) for name in sure.index]
+        points(figure, sure["gain"], places_at, INK, (1, column), 15, "circle-open", **halo)
+        for at_row, one in zip(places_at, sure.itertuples(), strict=True):
+            gained = {"text": f"<b>{signed(one.gain)}</b>", "font": {"size": SIZE - 1}, "bgcolor": "white"}
+            left = min(one.low, one.gain - 0.08 * (ends[1] - ends[0]))  # left of the whisker, and of the ring
+            figure.add_annotation(x=left, y=at_row, xanchor="right", showarrow=False, **gained, row=1, col=column)
         figure.add_vline(0, line={"color": INK, "width": 1}, row=1, col=column)
-        right = float(np.clip(rows["high"][rows["gain"] > 0].max(), 1.5 * most, 3 * most)) if most > 1 else 3.0
+        figure.add_vrect(0, ends[1], fillcolor=faded(GREEN, 0.1), line_width=0, layer="below", row=1, col=column)
         unit = "R² × 100" if task.endswith(AS_NUMBERS) else "points"
-        ends = (1.12 * end, max(right, -0.08 * end))
         figure.update_xaxes(range=ends, nticks=4, tickangle=0, title_text=unit, row=1, col=column)
+    for below in range(1, len(order)):
+        if _kind(order[below - 1]) != _kind(order[below]):
+            figure.add_hline(below - 0.5, line={"color": GREY, "width": 1}, row="all", col="all")
     diverged = ranks.groupby("function")["diverged"].sum()
     labels = [f"{name} × {costs[name]:.1f}{' †' * bool(diverged[name])}" for name in order]
     figure.update_yaxes(range=(len(order) - 0.5, -0.5), showticklabels=False, ticks="", tickvals=[*range(len(order))])
@@ -337,11 +363,11 @@ def plot(table: pd.DataFrame) -> go.Figure:
     figure.update_xaxes(showticklabels=False, ticks="", showgrid=False, row=1, col=1)
     set_reading(
         figure,
-        "Diamond: the best fixed function of a task, chosen on val; others: points above it. × 1.7: what a function"
-        " costs in GELU's, forward and backward; φ from −3.5 to 3.5, each to its own height.",
-        f"Whiskers: {100 * LEVEL:.0f} % intervals that hold for all functions of a task together, cut where a panel"
-        " ends; filled: 0 is outside; triangles: further down."
-        + " At 100 %: most functions are." * bool(full.any())
+        f"Diamond: the best fixed function of a task, chosen on val; others: points above it. × {costs.max():.1f}:"
+        f" {costs.idxmax()}'s cost over GELU's, forward and backward; φ from −3.5 to 3.5, each to its own height.",
+        f"Whiskers: {100 * LEVEL:.0f} % intervals that hold for all functions of a task together; filled: 0 is outside;"
+        " in a ring: surely above; arrows: it goes on; grey triangles: further down."
+        + f" Not drawn, for most functions are at 100 %: {listed([_title(task) for task in alike])}." * bool(alike)
         + " †: some runs diverged, and with no gain all at some seed of every rate." * bool(diverged.sum()),
     )
     return figure
@@ -371,7 +397,7 @@ ENTRIES = (
         "across the papers",
         "The league: functions at the best of a few rates",
         "What each function gains over the best fixed one of a task, each at the best of the rates tried; functions are"
-        " in the order of their mean rank",
+        " in groups, each in the order of mean rank",
         "none has it",
         tasks=tuple(dict.fromkeys(task for scale in ("overnight", "laptop", "smoke") for task in benchmarks(scale))),
         plan=plan,

@@ -358,3 +358,17 @@ def test_a_function_of_ones_own_has_rows_beside_the_others(tmp_path, monkeypatch
     assert len(mine) and (table["seconds"].dropna() > 0).all()
     assert (table["step"].isna() == table["seconds"].isna()).all() and table["seconds"].notna().any()
     assert "mine/league/phi" in said and (tmp_path / "out" / "crossing" / "league" / "smoke" / "table.csv").exists()
+
+
+def test_points_lost_on_a_path_are_drawn_as_the_caption_has_them():
+    table = PLANTED["crossing/connectivity"](True)
+    drawn = [trace for trace in entry("crossing/connectivity").plot(table).data if trace.error_y.array is not None]
+    means = [np.mean(values) for values in connectivity.barriers(table, "matched_accuracy").values()]
+    assert means and all(any(trace.y[0] == pytest.approx(mean) for trace in drawn) for mean in means)
+
+
+def test_where_most_runs_never_get_there_no_median_is_drawn():
+    steps = {"AdamW": [10.0, 20.0, np.nan], "Muon": [10.0, np.nan, np.nan]}
+    rows = pd.DataFrame([(name, step) for name, each in steps.items() for step in each], columns=["optimizer", "step"])
+    cells = grokking._ways(rows.assign(loss="softmax", last=100))
+    assert cells["median"].tolist() == [20.0, np.inf] and cells["never"].tolist() == [1, 2]

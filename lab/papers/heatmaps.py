@@ -11,7 +11,7 @@ import pandas as pd
 from lab.papers.compatibility import FAINT, NO_MODEL_LEARNS, best, clear
 from lab.plots import go, make_subplots
 from lab.plots.panels import above, colour_bar
-from lab.plots.style import CELL_INK, DELTA_RANGE, DIVERGING, GREY, SIZE, TEMPLATE, cell_ink
+from lab.plots.style import DELTA_RANGE, DIVERGING, GREY, SIZE, TEMPLATE, cell_ink
 from lab.tasks.named import task_title
 
 TITLE, LABELS = 30, 56  # px: title above a matrix, task names below it
@@ -21,7 +21,8 @@ SMALL = SIZE - 2  # px: numbers that are not clear, and the ± of all
 MARK = " †"  # at the name of a task that no model has learned
 UNCLEAR = "#F6F6F6"  # behind numbers whose interval includes 0
 COLOURED = "Coloured: the interval leaves 0 out; pale, small: it does not."
-KEY = f"{COLOURED} Framed: best of the column (dotted: not clear)."
+FRAMED = "Framed: the best of its column, clearly so or not."
+KEY = f"{COLOURED} {FRAMED}"
 LONG = 8  # letters of a column's name, from which names of many columns are slanted
 
 
@@ -57,17 +58,16 @@ def heatmaps(
     scale: Scale = POINTS,
     names: tuple[str, str] = ("architecture optimized for", "trained and tested on"),
     left: int = 104,
-    first: int = 0,
 ) -> go.Figure:
     """Matrices of differences below each other, on one colour scale. names: of rows and of columns. left: px for the
-    names of rows. first: px of a panel above them all, which stays empty; 0: there is none."""
+    names of rows."""
     rows = [(one.cells["architecture"].nunique(), one.cells["low"].notna().any()) for one in matrices]
-    heights = [first] * bool(first) + [count * (TWO_LINES if spread else LINE) for count, spread in rows]
+    heights = [count * (TWO_LINES if spread else LINE) for count, spread in rows]
     inner = sum(heights) + (len(heights) - 1) * (TITLE + LABELS)
     spacing = (TITLE + LABELS) / inner if len(heights) > 1 else 0
     figure = make_subplots(len(heights), 1, row_heights=heights, vertical_spacing=spacing)
     margin = {"l": left, "r": 24, "t": TITLE, "b": LABELS + BELOW}
-    for row, one in enumerate(matrices, 1 + bool(first)):
+    for row, one in enumerate(matrices, 1):
         _draw(figure, one, row, scale)
         if one.title:
             above(figure, f"<b>{one.title}</b>", row, 1, size=SIZE + 1)
@@ -106,10 +106,9 @@ def _draw(figure: go.Figure, matrix: Matrix, row: int, scale: Scale) -> None:
     learned = values.drop(columns=[task for task in columns if task in matrix.unlearned])
     frames = best(-learned if scale.falling else learned) if matrix.framed else set()
     for architecture, task in sorted(frames):  # a set: in an order that stays
-        column, line, known = columns.index(task), lines.index(architecture), kinds.loc[architecture, task] == "clear"
+        column, line = columns.index(task), lines.index(architecture)
         box = {"x0": column - 0.48, "x1": column + 0.48, "y0": line - 0.46, "y1": line + 0.46}
-        frame = {"color": CELL_INK, "width": 2} if known else {"color": GREY, "width": 1.5, "dash": "dot"}
-        figure.add_shape(type="rect", **box, line=frame, **at)
+        figure.add_shape(type="rect", **box, line={"color": GREY, "width": 1.5}, **at)
     plain = {"showgrid": False, "showline": False, "ticks": "", "categoryorder": "array"} | at
     marked = [f"{name}{MARK * (task in matrix.unlearned)}" for name, task in zip(x, columns, strict=True)]
     slant = -30 if len(columns) > 5 and max(map(len, x)) > LONG else 0

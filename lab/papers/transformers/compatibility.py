@@ -14,16 +14,16 @@ from lab.estimates import proportion
 from lab.papers.claims import Claim, Verdict, absent, all_of, any_of
 from lab.papers.compatibility import best, clear, delta, square, unlearned
 from lab.papers.entry import Entry, Planned
-from lab.papers.heatmaps import KEY, Matrix, heatmaps
+from lab.papers.heatmaps import FRAMED, KEY, UNCLEAR, Matrix, heatmaps
 from lab.papers.tables import POINTS, Labelled, curves, gains, per_seed
 from lab.papers.transformers import matrix
 from lab.papers.transformers.matrix import PAPER, comparable, compare, over_tasks
 from lab.papers.transformers.settings import ATTENTION, ATTENTION_GUESS, BASELINE, BOTH, MLP, origin, setting
-from lab.plots import go
+from lab.plots import go, make_subplots
 from lab.plots.caption import counted, effect, set_reading, signed
 from lab.plots.differences import differences, spans
-from lab.plots.panels import above, line
-from lab.plots.style import GREY, SIZE, faded
+from lab.plots.panels import above, line, write_cells
+from lab.plots.style import DELTA_RANGE, DIVERGING, GREY, SIZE, TEMPLATE, faded
 from lab.statistics import INTERVAL
 from lab.tasks.named import task_title
 
@@ -60,8 +60,13 @@ def measure(runs: Labelled) -> pd.DataFrame:
 
 
 def summary(table: pd.DataFrame) -> str:
+    """How many cells are coloured, and where; how they compare with the paper's."""
     rows = table[table["part"] == "MLP"]
-    return compare(delta(rows), unlearned=unlearned(rows)).sentence()
+    cells, dead = delta(rows), unlearned(rows)
+    coloured = cells.loc[clear(cells) & ~cells["task"].isin(dead), "task"].value_counts()
+    first = f"{coloured.sum()} of {len(cells)} cells are clear of seed noise"
+    first += f", {coloured.iloc[0]} of them on {task_title(coloured.index[0])}. " if len(coloured) else ". "
+    return (first if cells["low"].notna().any() else "") + compare(cells, unlearned=dead).sentence()
 
 
 def summary_fig11(table: pd.DataFrame) -> str:
@@ -203,7 +208,7 @@ FIG11 = (
 
 CORRELATION = "Correlation with the paper: in brackets a 95 % bootstrap interval over rows and columns."
 METHODS = {"MLP": MLP, "attention": ATTENTION, "both": BOTH}  # whose colours the parts have
-FIRST = 190  # px of the means above the matrices
+HEIGHTS = (260, 150)  # px of the means, and of the matrices
 
 
 def fig5(table: pd.DataFrame) -> go.Figure:
@@ -222,16 +227,54 @@ def fig5(table: pd.DataFrame) -> go.Figure:
 
 
 def fig11(table: pd.DataFrame) -> go.Figure:
-    """Means over tasks, then one matrix for each part that was optimized. table: part, architecture, task, seed,
-    accuracy."""
+    """Means over tasks; below, small, one matrix for each part that was optimized, without tasks that no model learns.
+    table: part, architecture, task, seed, accuracy."""
     parts, dead = {part: delta(table[table["part"] == part]) for part in table["part"].unique()}, unlearned(table)
-    cells = [Matrix(f"Optimized: {part}", one, dead) for part, one in parts.items()]
-    figure = heatmaps(cells, first=FIRST)
+    heads = [{"colspan": len(parts)}, *[None] * (len(parts) - 1)]
+    figure = make_subplots(
+        *(2, len(parts)),
+        specs=[heads, [{}] * len(parts)],
+        row_heights=HEIGHTS,
+        vertical_spacing=0.17,
+        horizontal_spacing=0.02,
+    )
+    figure.update_layout(template=TEMPLATE, height=sum(HEIGHTS) + 210, margin={"l": 104, "r": 16, "t": 30, "b": 96})
+    colours = {"colorscale": DIVERGING, "cmin": -DELTA_RANGE, "cmax": DELTA_RANGE, "showscale": False}
+    figure.update_layout(coloraxis=colours)
     _draw_means(figure, table)
+    for column, (part, cells) in enumerate(parts.items(), 1):
+        _draw_small(figure, cells[~cells["task"].isin(dead)], f"Optimized: {part}", column)
+    figure.update_yaxes(title_text="optimized for", row=2, col=1)
+    figure.update_xaxes(title_text="trained and tested on", row=2, col=(len(parts) + 1) // 2)
     everything = pd.concat(parts.values(), ignore_index=True)
-    means = "Above: mean over the tasks learned, 95 % interval over tasks (filled: without 0); grey: one task each."
-    set_reading(figure, means, *_key(everything, dead))
+    names = ", ".join(map(task_title, sorted(dead)))
+    set_reading(
+        figure,
+        "Above: points of accuracy minus the baseline's; mean over the tasks learned, 95 % interval over tasks (filled:"
+        " without 0); grey: one task each. Below: coloured where the interval over"
+        f" {counted(table['seed'].nunique(), 'seed')} leaves 0 out.",
+        f"Left out, for no model leaves a trivial answer: {names}." if dead else "",
+        *_key(everything, frozenset())[-1:],
+    )
     return figure
+
+
+def _draw_small(figure: go.Figure, cells: pd.DataFrame, title: str, column: int) -> None:
+    """A matrix in the lower row: colours where seeds tell, small numbers."""
+    values, known = square(cells), square(cells.assign(clear=clear(cells)), "clear").astype(bool)
+    x, y = ([task_title(name) for name in names] for names in (values.columns, values.index))
+    look: dict[str, Any] = {"x": x, "y": y, "name": title, "xgap": 1, "ygap": 1, "hoverongaps": False}
+    halves = square(cells.assign(half=(cells["high"] - cells["low"]) / 2), "half")
+    look |= {"customdata": halves, "hovertemplate": "%{y} on %{x}: %{z:+.1f} ± %{customdata:.1f} points<extra></extra>"}
+    figure.add_heatmap(z=values.where(known), coloraxis="coloraxis", **look, row=2, col=column)
+    pale = {"colorscale": [(0, UNCLEAR), (1, UNCLEAR)], "showscale": False}
+    figure.add_heatmap(z=values.where(~known), **pale, **look, row=2, col=column)
+    texts = [[signed(value, 0) if np.isfinite(value) else "–" for value in row] for row in values.to_numpy()]
+    write_cells(figure, x, y, texts, values.where(known).to_numpy(), (-DELTA_RANGE, DELTA_RANGE), (2, column), SIZE - 3)
+    above(figure, f"<b>{title}</b>", 2, column)
+    bare = {"showgrid": False, "showline": False, "ticks": "", "row": 2, "col": column}
+    figure.update_xaxes(tickangle=-45, **bare)
+    figure.update_yaxes(autorange="reversed", showticklabels=column == 1, **bare)
 
 
 def own_and_others(table: pd.DataFrame, part: str) -> pd.DataFrame:
@@ -250,18 +293,30 @@ def _draw_means(figure: go.Figure, table: pd.DataFrame) -> None:
     names, apart = list(by_part), len(by_part) + 1
     for shift, kind in ((0, "own"), (apart, "others")):
         places = [shift + at for at in range(len(names))]
+        last = by_part[names[-1]][kind].dropna().sort_values()
         for task in by_part[names[0]].index:
             values = [by_part[part].loc[task, kind] for part in names]
             look: dict[str, Any] = {"name": task_title(task), "showlegend": False}
             line(figure, places, values, faded(GREY, 0.5), (1, 1), 1, hovertemplate="%{y:+.1f} points", **look)
+        heights = last.to_numpy().copy()
+        for at in range(1, len(heights)):  # names stay apart
+            heights[at] = max(heights[at], heights[at - 1] + 3.5)
+        for task, height in zip(last.index, heights, strict=True):
+            words = {
+                "text": task_title(task),
+                "xanchor": "left",
+                "xshift": 10,
+                "font": {"color": GREY, "size": SIZE - 2},
+            }
+            figure.add_annotation(x=places[-1], y=height, showarrow=False, **words, row=1, col=1)
         for at, part in zip(places, names, strict=True):
             mean = over_tasks(by_part[part][kind])
             differences(figure, [at], spans([mean]), METHODS[part], (1, 1))
             if np.isfinite(mean.effect):
-                words = {"text": signed(mean.effect), "xanchor": "left", "xshift": 7, "yshift": 8}
+                words = {"text": f"<b>{signed(mean.effect)}</b>", "xanchor": "right", "xshift": -7, "yshift": 8}
                 figure.add_annotation(x=at, y=mean.effect, showarrow=False, **words, row=1, col=1)
     ticks = [*range(len(names)), *(apart + at for at in range(len(names)))]
-    figure.update_xaxes(range=(-0.6, apart + len(names) - 0.3), tickvals=ticks, ticktext=names * 2, row=1, col=1)
+    figure.update_xaxes(range=(-0.6, apart + len(names)), tickvals=ticks, ticktext=names * 2, row=1, col=1)
     figure.update_yaxes(title_text="Δ accuracy (points)", row=1, col=1)
     figure.add_hline(y=0, line={"color": GREY, "width": 1.2}, row=1, col=1)
     for shift, title in ((0, "with the task's own function"), (apart, "with those of other tasks")):
@@ -275,7 +330,7 @@ def _key(cells: pd.DataFrame, dead: frozenset[str]) -> list[str]:
         *(
             [KEY, f"±: {INTERVAL}, of differences between runs of the same seed."]
             if cells["low"].notna().any()
-            else ["Framed: best of the column.", "One seed only: no interval."]
+            else [FRAMED, "One seed only: no interval."]
         ),
         "Grey †: no model here does better than a trivial answer, so that differences are noise." if dead else "",
         f"Diverged: {divergences} of {runs} pairs of runs, left out of the means." if divergences else "",
@@ -325,7 +380,8 @@ ENTRIES = (
         "transformers/fig11",
         "C",
         "Compatibility: MLP, attention, both",
-        "The matrix of Figure 5 with the functions of the MLP, of the attention, or of both learned",
+        "Gain in accuracy with functions learned for the MLP, for the attention, or for both: on their own task and on"
+        " others; below, the matrix of Figure 5 for each",
         "optimizing the attention is hard; the best results come from the MLP alone",
         parts=tuple(PARTS),
         seeds=FIG11_SEEDS,

@@ -59,16 +59,16 @@ class Comparison(Agreement):
 
     def sentence(self) -> str:
         """The comparison in words."""
-        signs = f"None of {self.cells} cells is clear of seed noise"
+        signs = f"None of {self.cells} cells is clear of seed noise, with a sign in the paper"
         if self.clear:
-            of = f"the {counted(self.clear, 'cell')} (of {self.cells}) clear of seed noise"
-            signs = f"Signs agree with the paper in {100 * self.signs:.0f} % of {of}"
-        rho = f"correlation {self.rank_correlation}"
+            of = f"the {self.clear} that it does not print as 0"
+            signs = f"Signs agree with the paper's in {100 * self.signs:.0f} % of {of}"
+        rho = f"{self.rank_correlation}"
         if np.isnan(self.spearman):
-            rho = "correlation unknown: the numbers here are all equal"
+            rho = "unknown: the numbers here are all equal"
         return (
-            f"{signs}. Spearman {rho}. Best of its column on the diagonal: {self.best_on_diagonal} of "
-            f"{counted(self.tasks, 'task')} learned here ({self.paper_best_on_diagonal} in the paper)."
+            f"{signs}. Spearman {rho}. Best on the diagonal: {self.best_on_diagonal} of "
+            f"{counted(self.tasks, 'task')} learned here (paper: {self.paper_best_on_diagonal})."
         )
 
 

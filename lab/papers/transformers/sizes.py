@@ -13,7 +13,7 @@ import pandas as pd
 
 from lab.papers.claims import Claim, Verdict, all_of
 from lab.papers.entry import Entry, Planned
-from lab.papers.tables import POINTS, learned_functions
+from lab.papers.tables import POINTS, alive, learned_functions
 from lab.papers.transformers import language, settings
 from lab.papers.transformers.language import accuracy_gains, better, changes, claim_on_stories, final, verdicts_of
 from lab.papers.transformers.settings import (
@@ -31,13 +31,14 @@ from lab.plots import go
 from lab.plots.caption import effect, set_reading, signed
 from lab.plots.differences import around, difference_key, differences, spans
 from lab.plots.functions import by_method, gelu
-from lab.plots.panels import above, grid, points
+from lab.plots.panels import above, grid, points, run_dots
 from lab.plots.style import GREY, GRID, METHOD_SYMBOLS, colour, methods_of
 from lab.spec import Learned, Shaped, replace
 from lab.tasks.named import task_title
 
 SEEDS = settings.TEXT_SEEDS | {"laptop": 6}  # two left a factor of 12.7 on a standard error
 SYMMETRIZED = "symmetrized"
+WIDEST = 12.0  # times the median interval: wider ones end in arrows
 
 
 def symmetrized(base: Setting, method: str) -> dict:
@@ -138,6 +139,9 @@ FIG13 = (
 )
 
 
+DOTS = "Dots: one run each, against the baseline's mean."
+
+
 def fig7(table: pd.DataFrame, functions: pd.DataFrame) -> go.Figure:
     """Left: accuracy minus the baseline's by size and method; right: functions of the largest model, of one that was
     learned from GELU what it adds to it.
@@ -148,7 +152,7 @@ def fig7(table: pd.DataFrame, functions: pd.DataFrame) -> go.Figure:
     shown = functions[(sizes == sizes.max()).all(axis=1)]
     methods = methods_of(shown)
     titles = ["learned from GELU" if method == FROM_GELU else method for method in methods]
-    figure = grid(["gain in accuracy", *titles], 1 + len(methods), height=260, top=64, horizontal=66)
+    figure = grid([task_title(table["task"].iloc[0]), *titles], 1 + len(methods), height=260, top=64, horizontal=66)
     _draw_gains(figure, table, accuracy_gains)
     for column, method in enumerate(methods, 2):
         curve = shown[shown["method"] == method].sort_values("x")
@@ -162,7 +166,7 @@ def fig7(table: pd.DataFrame, functions: pd.DataFrame) -> go.Figure:
     figure.update_xaxes(title_text="layers × width", row=1, col=1)
     figure.update_yaxes(title_text="accuracy minus baseline (% points)", row=1, col=1)
     words = "Right: of the largest model, where they are not zero."
-    set_reading(figure, "Left: held-out text.", language.spread(table), difference_key(figure), words)
+    set_reading(figure, f"Left: held-out text. {DOTS}", language.spread(table), difference_key(figure), words)
     return figure
 
 
@@ -171,26 +175,34 @@ def fig13(table: pd.DataFrame) -> go.Figure:
 
     table: method, layers, width, seed, perplexity.
     """
-    figure = grid([""], 1, height=270, top=44)
+    figure = grid([task_title(table["task"].iloc[0])], 1, height=270, top=64)
     _draw_gains(figure, table, language.perplexity_gains)
     figure.update_xaxes(title_text="layers × width", showgrid=False)
-    figure.update_yaxes(title_text="perplexity below the baseline's (%)")
+    figure.update_yaxes(title_text="% below the baseline, better →")
     for size in range(1, len(by_size(table))):
         figure.add_vline(x=size - 0.5, line={"color": GRID, "width": 1})
-    set_reading(figure, f"Training perplexity; above 0 is better. {language.spread(table)}", difference_key(figure))
+    set_reading(figure, f"{DOTS} {language.spread(table)}", difference_key(figure))
     return figure
 
 
 def _draw_gains(figure: go.Figure, table: pd.DataFrame, gains: Callable) -> None:
     """In the first panel: gains of each method over the baseline, by size."""
-    effects = {size: gains(rows, "method", BASELINE) for size, rows in by_size(table)}
+    sizes = dict(by_size(alive(table)))
+    effects = {size: gains(rows, "method", BASELINE) for size, rows in sizes.items()}
     methods = [method for method in methods_of(table) if method != BASELINE]
-    limits = around(*spans(gain for one in effects.values() for gain in one.values()))
+    limits = around(*spans(gain for one in effects.values() for gain in one.values()), outlying=WIDEST)
+    apart = 0.5 / max(len(methods), 1)
     for rank, method in enumerate(methods):
         known = {x: one[method] for x, one in enumerate(effects.values()) if method in one}
-        places = [x + 0.16 * (rank - (len(methods) - 1) / 2) for x in known]
+        places = [x + apart * (rank - (len(methods) - 1) / 2) for x in known]
         look: dict[str, Any] = {"hovertemplate": "%{y:+.3f} ± %{error_y.array:.3f}"}
         differences(figure, places, spans(known.values()), method, (1, 1), limits=limits, **look)
+        for x, place in zip(known, places, strict=True):
+            rows = list(sizes.values())[x]
+            ours = rows["method"] == method
+            alone = [rows[~ours | (rows["seed"] == seed)] for seed in rows.loc[ours, "seed"]]
+            each = [gains(one, "method", BASELINE)[method].effect for one in alone]
+            run_dots(figure, [place + 0.4 * apart] * len(each), each, method, (1, 1))
         look = {"name": method, "legendgroup": method}
         points(figure, [None], [None], colour(method), (1, 1), 9, METHOD_SYMBOLS[method], **look)
     figure.add_hline(y=0, line={"color": GREY, "width": 1.2}, row=1, col=1)

@@ -7,7 +7,7 @@ models of a twelfth of the width; `smoke` only runs the machinery.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator, Sequence
 from functools import partial
 from itertools import pairwise
 from typing import Any, cast
@@ -17,23 +17,24 @@ import pandas as pd
 import torch
 
 from lab.devices import choose_device, device_name
-from lab.estimates import Estimate
+from lab.estimates import Estimate, missing, pooled_means
 from lab.models.speedrun import SpeedrunModel
 from lab.papers.claims import Claim, Verdict, absent, all_of, text_in_place_of
 from lab.papers.entry import SILENT, Entry, Field, Origin, Planned, shipped
-from lab.papers.tables import Labelled, alive, compare_one, of_one_search, per_run
-from lab.papers.transformers.language import difference, groups
+from lab.papers.tables import Labelled, alive, compare_one, per_run
+from lab.papers.transformers.language import difference, groups, spread
 from lab.plots import go
 from lab.plots.caption import counted, set_reading
-from lab.plots.differences import differences, spans
-from lab.plots.panels import grid, line, points, whiskers
-from lab.plots.style import GREY, GRID, METHOD_SYMBOLS, colour, faded
+from lab.plots.differences import difference_key, differences, spans
+from lab.plots.panels import Panel, band, grid, line, method_line, place, whiskers
+from lab.plots.style import GREY, colour, faded
 from lab.resolve import resolve
 from lab.run import Run
 from lab.scale import check_scale
 from lab.spec import Learned, Part, Resolved, RunSpec, SearchSpec, Shaped, replace
-from lab.statistics import half_width
+from lab.statistics import LEVEL
 from lab.tasks import Text
+from lab.tasks.named import task_title
 from lab.training.fleet import Fleet
 from lab.training.live import interleaved
 from lab.training.optimizers import MuonRecipe
@@ -215,12 +216,10 @@ def summary_table6(table: pd.DataFrame) -> str:
 def summary_table7(table: pd.DataFrame) -> str:
     means = alive(table).groupby(["method", "degree"], sort=False)["loss"].mean()
     base = means[SPLINE, 0]
-    differences = [
-        f"{TITLES[method]}{f' {degree}' if degree else ''} {value - base:+.3f}"
-        for (method, degree), value in means.items()
-        if method != SPLINE
-    ]
-    return f"Held-out loss with the spline {base:.3f} nats a token; minus it: {', '.join(differences)}."
+    kinds = [(_kind(str(method), degree), loss) for (method, degree), loss in means.items() if method != SPLINE]
+    differences = [f"{kind} {loss - base:+.3f}" for kind, loss in kinds]
+    title = task_title(table["task"].iloc[0])
+    return f"{title}, held-out loss with the spline {base:.3f} nats a token; minus it: {', '.join(differences)}."
 
 
 NATS = "nats"
@@ -320,57 +319,59 @@ SECONDS = {  # of training
 
 
 def table6(table: pd.DataFrame) -> go.Figure:
-    """Left: loss minus ReLU's by depth. Right: time of a step over GELU's; small, open: as the paper prints it.
+    """One row of panels for what was measured here, one for what the paper prints. Left: loss minus ReLU's by depth;
+    right: time over GELU's, of a step, and in the paper of the training.
 
     table: method, layers, seed, loss, ratio, ratio_spread, diverged. The linear MLP's loss is far above and left out.
     """
-    figure = grid(["loss on held-out text", "time of a training step"], 2, height=270, top=64, horizontal=66)
-    known = alive(table)
-    depths = {layers: groups(rows, "method", "loss") for layers, rows in known.groupby("layers")}
+    runs, here = alive(table), task_title(table["task"].iloc[0])
+    titles = [f"{here}: loss", f"{here}: time", "printed, FineWeb: loss", "printed, FineWeb: time"]
+    figure = grid(titles, 2, height=190, gap=70, top=64, horizontal=66)
+    depths: dict[int, dict] = {layers: groups(rows, "method", "loss") for layers, rows in runs.groupby("layers")}
     for method in METHODS:
-        rows = known[known["method"] == method].groupby("layers")
         if method not in (LINEAR, RELU):
-            over = {layers: compare_one(losses, method, RELU) for layers, losses in depths.items() if method in losses}
-            look: dict[str, Any] = {"name": TITLES[method], "hovertemplate": "%{y:.3f}"}
-            differences(figure, _places(method, over), spans(over.values()), method, (1, 1), **look)
-            _draw_printed(figure, method, [a - b for a, b in zip(LOSSES[method], LOSSES[RELU], strict=True)], 1)
+            over = [compare_one(known, method, RELU) if method in known else missing() for known in depths.values()]
+            look: dict[str, Any] = {"name": TITLES[method], "hovertemplate": "%{y:.3f}", "mode": "lines+markers"}
+            look["line"] = {"color": faded(colour(method), 0.5), "width": 1}
+            differences(figure, _places(method, len(over)), spans(over), method, (1, 1), **look)
+            _draw_line(figure, method, [a - b for a, b in zip(LOSSES[method], LOSSES[RELU], strict=True)], (2, 1))
         if method != GELU:
-            ratios, look = rows["ratio"].first(), {"hovertemplate": "%{y:.3f} ± %{error_y.array:.3f}"}
-            look |= {"error_y": whiskers(rows["ratio_spread"].first(), 3), "showlegend": False}
-            points(
-                figure, _places(method, ratios.index), ratios, colour(method), (1, 2), 8, METHOD_SYMBOLS[method], **look
-            )
-            _draw_printed(figure, method, [a / b for a, b in zip(SECONDS[method], SECONDS[GELU], strict=True)], 2)
-        named = {"name": TITLES[method], "legendgroup": method}
-        points(figure, [None], [None], colour(method), (1, 2), 8, METHOD_SYMBOLS[method], **named)
-    for column, level, title in ((1, 0, "loss minus ReLU's (nats a token)"), (2, 1, "time over GELU's")):
-        figure.add_hline(y=level, line={"color": GREY, "width": 1.2}, row=1, col=column)
-        figure.update_yaxes(title_text=title, row=1, col=column)
-    for edge in range(1, len(LAYERS)):
-        figure.add_vline(x=edge - 0.5, line={"color": GRID, "width": 1})
-    ticks = {"tickvals": list(range(len(LAYERS))), "ticktext": LAYERS, "range": (-0.5, len(LAYERS) - 0.5)}
-    figure.update_xaxes(title_text="layers", showgrid=False, **ticks)
+            ratios = runs[runs["method"] == method].groupby("layers")[["ratio", "ratio_spread"]].first().reindex(depths)
+            _draw_line(figure, method, ratios["ratio"], (1, 2), error_y=whiskers(ratios["ratio_spread"], 3))
+            _draw_line(figure, method, [a / b for a, b in zip(SECONDS[method], SECONDS[GELU], strict=True)], (2, 2))
+    for number in range(len(titles)):
+        row, column = place(number, 2)
+        level, base, title = ((0, "ReLU", "minus ReLU's (nats)"), (1, "GELU", "over GELU's"))[column - 1]
+        named = {"annotation_text": base, "annotation_position": "top right", "annotation_font_color": GREY}
+        figure.add_hline(y=level, line={"color": GREY, "width": 1.2}, **named, row=row, col=column)
+        figure.update_yaxes(title_text=title, nticks=6, row=row, col=column)
+        ticks = dict(enumerate(depths if row == 1 else LAYERS))
+        axis = {"range": (-0.5, len(ticks) - 0.5), "tickvals": list(ticks), "ticktext": list(ticks.values())}
+        figure.update_xaxes(showgrid=False, **axis, row=row, col=column)
+    figure.update_xaxes(title_text="layers", row=2)
     set_reading(
         figure,
-        "Small: as the paper prints it, of FineWeb and a GPU. Left: the linear MLP's loss is far above, and not shown.",
-        of_one_search(table, "Whiskers left"),
-        "Open, pale: the interval includes 0." if table["seed"].nunique() > 1 else "",
-        "Right: half of the range between quartiles, over rounds of a few steps each.",
+        "Left: the linear MLP's loss is far above, and not shown.",
+        f"{spread(table, 'Whiskers left')} {counted(table['seed'].nunique(), 'seed')}, one search.",
+        difference_key(figure),
+        "Right, above: a step on one machine, whiskers half of the range between quartiles over rounds of a few steps;"
+        " below: whole trainings.",
     )
     return figure
 
 
-def _places(method: str, depths: Iterable[int], shift: float = -0.05) -> list[float]:
-    """Where a method's marks stand on the axis of depths, side by side with the others'; the printed ones shifted."""
-    apart = 0.17 * (METHODS.index(method) - (len(METHODS) - 1) / 2)
-    return [LAYERS.index(layers) + apart + shift for layers in depths]
+def _places(method: str, depths: int) -> list[float]:
+    """Where a method's marks stand on the axis of depths, side by side with the others'."""
+    return [number + 0.1 * (METHODS.index(method) - (len(METHODS) - 1) / 2) for number in range(depths)]
 
 
-def _draw_printed(figure: go.Figure, method: str, values: list[float], column: int) -> None:
-    look: dict[str, Any] = {"name": f"{TITLES[method]}, printed", "showlegend": False}
-    look |= {"hovertemplate": "printed: %{y:.3f}"}
-    places = _places(method, LAYERS, 0.05)
-    points(figure, places, values, faded(colour(method), 0.6), (1, column), 5, METHOD_SYMBOLS[method], **look)
+def _draw_line(figure: go.Figure, method: str, values: Sequence[float] | pd.Series, at: Panel, **trace) -> None:
+    look: dict[str, Any] = {"name": TITLES[method], "hovertemplate": "%{y:.3f}"}
+    method_line(figure, _places(method, len(values)), values, method, at, 1.5, 8, **look | trace)
+
+
+def _kind(method: str, degree: int) -> str:
+    return f"{TITLES[method]} {degree}" if degree else TITLES[method]
 
 
 def table7(table: pd.DataFrame) -> go.Figure:
@@ -378,20 +379,28 @@ def table7(table: pd.DataFrame) -> go.Figure:
 
     table: method, degree (0: none), seed, loss, diverged.
     """
-    figure, known = grid([""], 1, height=260, top=44), alive(table)
-    ends = (table.loc[table["degree"] > 0, "degree"].min() - 1, table["degree"].max() + 1)
+    figure, kinds = grid([""], 1, height=260, top=44), alive(table).groupby(["method", "degree"])["loss"]
+    estimates = pooled_means({_kind(*kind): losses.tolist() for kind, losses in kinds})
+    means = {kind: (one.effect, one.interval(LEVEL)[1] - one.effect) for kind, one in estimates.items()}
+    degrees = sorted(set(table["degree"]) - {0})
+    ends = degrees[0] - 1, degrees[-1] + 1
     for method, dash in ((RELU, "dash"), (SPLINE, "solid")):
-        values = known.loc[known["method"] == method, "loss"].to_numpy(float)
-        if len(values):
-            look: dict[str, Any] = {"name": TITLES[method], "hovertemplate": f"%{{y:.3f}} ± {half_width(values):.3f}"}
-            line(figure, ends, [values.mean()] * 2, colour(method), dash=dash, **look)
-    rows = known[known["method"] == POLYNOMIAL].groupby("degree")["loss"]
-    look = {"name": TITLES[POLYNOMIAL], "mode": "lines+markers", "error_y": whiskers(rows.agg(half_width), 3)}
-    look |= {"marker": {"size": 8, "symbol": METHOD_SYMBOLS[POLYNOMIAL]}}
-    line(figure, list(rows.groups), rows.mean(), colour(POLYNOMIAL), width=1.5, **look)
+        if (kind := _kind(method, 0)) in means:
+            stats = pd.DataFrame([means[kind]] * 2, index=ends, columns=["mean", "half"])
+            band(figure, stats, colour(method), TITLES[method])
+            line(figure, ends, stats["mean"], colour(method), dash=dash, name=kind, legendgroup=kind)
+    losses, halves = np.array([means.get(_kind(POLYNOMIAL, degree), (np.nan, np.nan)) for degree in degrees]).T
+    named: dict[str, Any] = {
+        "name": TITLES[POLYNOMIAL],
+        "legendgroup": TITLES[POLYNOMIAL],
+        "error_y": whiskers(halves, 3),
+    }
+    method_line(figure, degrees, losses, POLYNOMIAL, width=1.5, size=8, **named)
     figure.update_xaxes(title_text="degree of the polynomial", range=ends)
     figure.update_yaxes(title_text="loss on held-out text (nats a token)")
-    set_reading(figure, "Means over seeds.", of_one_search(table))
+    seeds, covers = table["seed"].nunique(), next(iter(estimates.values())).covers
+    said = f"Means over {seeds} seeds, of one search. Whiskers and bands: {100 * LEVEL:.0f} % intervals over {covers}."
+    set_reading(figure, said if seeds > 1 else "One seed only: no interval.")
     return figure
 
 

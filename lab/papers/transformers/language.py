@@ -35,6 +35,7 @@ from lab.plots.style import GREY
 from lab.run import Run
 from lab.spec import Learned, replace
 from lab.statistics import LEVEL
+from lab.tasks.named import task_title
 
 SPLIT = "test"  # held-out text that chose nothing; the paper calls its own validation data
 COVERS = "seeds, of one search"
@@ -217,9 +218,9 @@ def summary_table3(table: pd.DataFrame) -> str:
 
     best = min(perplexities, key=lambda name: perplexities[name].effect)
     return (
-        f"GELU: training perplexity {base['perplexity'].mean():.2f} (paper 1.58), accuracy"
-        f" {100 * base['accuracy'].mean():.1f} % (paper 63.7). Against it: {numbers(MLP)} (paper −0.6 %, +0.7 points);"
-        f" the lowest perplexity has {numbers(best)}."
+        f"{task_title(table['task'].iloc[0])}, GELU: training perplexity {base['perplexity'].mean():.2f} (paper 1.58),"
+        f" accuracy {100 * base['accuracy'].mean():.1f} % (paper 63.7). Against it: {numbers(MLP)} (paper −0.6 %, +0.7"
+        f" points); the lowest perplexity has {numbers(best)}."
     )
 
 
@@ -229,7 +230,8 @@ def summary_table5(table: pd.DataFrame) -> str:
         gains = accuracy_gains(rows, "method", GELU)
         text = ", ".join(f"{method} {signed(gain.effect, 2)}" for method, gain in gains.items())
         words.append(f"{counted(layers, 'layer')}: {text}")
-    said = f"Held-out accuracy minus that with GELU, in percentage points. {'; '.join(words)}."
+    title = task_title(table["task"].iloc[0])
+    said = f"{title}, held-out accuracy minus that with GELU, in percentage points. {'; '.join(words)}."
     levels = table[table["method"] == GELU].groupby("layers")["perplexity"].mean()
     if len(levels) > 1 and levels.iloc[-1] > levels.iloc[0]:
         few, many = levels.index[0], levels.index[-1]
@@ -276,7 +278,7 @@ def table3(table: pd.DataFrame) -> go.Figure:
         figure,
         f"Left: lower is better; right: higher. {spread(table)}",
         difference_key(figure),
-        "The paper's numbers are of TinyStories; where its table has lost its borders, none stands here.",
+        "Where the paper's table has lost its borders, no number stands here.",
     )
     return figure
 
@@ -295,7 +297,7 @@ def table5(table: pd.DataFrame) -> go.Figure:
             right.append(_pair(name, gains[method], theirs[1] - accuracy))
     figure = _comparison(left, right, 150)
     words = f"Left: lower is better; right: higher. {spread(table)}"
-    set_reading(figure, words, difference_key(figure), "The paper's numbers are of TinyStories.")
+    set_reading(figure, words, difference_key(figure))
     return figure
 
 

@@ -83,9 +83,7 @@ def notes_fig10(scale: str) -> list[str]:
 
 
 def summary(table: pd.DataFrame) -> str:
-    others = unlike_paper(table)
-    words = f"Mean over training, {differences(table, learned_tasks(table), others)}"
-    return f"{words} *: another setting." if others else words
+    return f"Mean over training, {differences(table, learned_tasks(table), unlike_paper(table))}"
 
 
 def differences(table: pd.DataFrame, known: Sequence[str], others: Collection[str] = ()) -> str:
@@ -273,10 +271,6 @@ FIG10 = (
 )
 
 CURVES = "Thin: one run a seed. Thick: mean over runs."
-COVERS = "Intervals of gains: over seeds, and over searches where several are named."
-FLOOR = "Dashed: the best trivial answer (one token for all; in Haystack some value of the list)."
-
-
 PALE = 0.4  # opacity of what no method has learned
 
 
@@ -299,11 +293,25 @@ def draw(table: pd.DataFrame) -> go.Figure:
             else:
                 above(figure, f"{method}: not trained", *at, side="right", size=SIZE - 2)
         _mark_diverged(figure, rows, at)
+        if BOTH in set(rows["method"]) and task in known and not diverged(rows)[0]:
+            more = rows[rows["method"] != BASELINE].replace({"method": {MLP: BASELINE}})  # attention, beside the MLP's
+            words = f"MLP + attention − MLP: {effect(gain(more, BOTH), ends=False)}"
+            above(figure, words, *at, side="right", size=SIZE - 2)
         draw_floor(figure, rows, "step", at)
         figure.update_yaxes(range=heights(rows), row=at[0], col=at[1])
     name_axes(figure, len(tasks), columns, STEP, ACCURACY)
-    set_reading(figure, CURVES, FLOOR, COVERS, diverged_sentence(table, "task", "method"))
+    both = "Above panels: points, mean over training." if BOTH in set(table["method"]) else ""
+    star = "*: not the paper's setting: its baseline must be worse." if unlike_paper(table) else ""
+    set_reading(figure, star, CURVES, both, *floor_and_gains(table), diverged_sentence(table, "task", "method"))
     return figure
+
+
+def floor_and_gains(table: pd.DataFrame) -> tuple[str, str]:
+    """What dashed lines are, and what intervals of gains cover, in a sentence each."""
+    some_value = "; in Haystack some value of the list" * ("haystack" in set(table["task"]))
+    searches = ", and over searches where several are named" * ("search" in table and table["search"].nunique() > 1)
+    floor = f"Dashed: the best trivial answer (one token for all{some_value})."
+    return floor, f"Intervals of gains: over seeds{searches}."
 
 
 def by_learned(tasks: Iterable[str], known: Collection[str]) -> list[str]:
@@ -312,8 +320,9 @@ def by_learned(tasks: Iterable[str], known: Collection[str]) -> list[str]:
 
 
 def heights(rows: pd.DataFrame) -> tuple[float, float]:
-    """The axis of accuracies in percent: to 100, or to 50 where no run is above it."""
-    return FULL if rows["accuracy"].max() > 0.5 else (FULL[0] / 2, FULL[1] / 2)
+    """The axis of accuracies in percent: to 100, or to 50 or 10 where no run is above it."""
+    top = next((share for share in (0.1, 0.5) if rows["accuracy"].max() <= share), 1.0)
+    return FULL[0] * top, FULL[1] * top
 
 
 def diverged_sentence(table: pd.DataFrame, *kinds: str) -> str:

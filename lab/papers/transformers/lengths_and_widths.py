@@ -12,7 +12,6 @@ from lab import tasks
 from lab.papers.claims import Claim, Verdict, any_of
 from lab.papers.entry import Entry, Planned
 from lab.papers.tables import POINTS, Labelled, compare_one, final, per_seed
-from lab.papers.transformers import learning_curves
 from lab.papers.transformers.learning_curves import (
     PALE,
     by_learned,
@@ -21,6 +20,7 @@ from lab.papers.transformers.learning_curves import (
     differences,
     diverged_sentence,
     draw_floor,
+    floor_and_gains,
     heights,
 )
 from lab.papers.transformers.matrix import learned_tasks
@@ -203,7 +203,7 @@ def fig4(table: pd.DataFrame) -> go.Figure:
     name_axes(figure, len(tasks), columns, "model width (channels, log₂ scale)", ACCURACY)
     points = f"Points: mean over seeds. {interval_note(table, 'Whiskers')}"
     divergences = diverged_sentence(table, "task", "method", "width")
-    set_reading(figure, points, learning_curves.FLOOR, learning_curves.COVERS, divergences)
+    set_reading(figure, points, *floor_and_gains(table), divergences)
     return figure
 
 

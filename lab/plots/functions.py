@@ -73,6 +73,7 @@ def fig6(table: pd.DataFrame) -> go.Figure:
     tasks, columns = list(table["task"].unique()), 2
     figure = grid([task_title(task) for task in tasks], columns, height=150, gap=62, top=58, second_y=True)
     faint: dict[str, Any] = {"showlegend": False, "hoverinfo": "skip", "secondary_y": False}
+    dotted = False
     for number, task in enumerate(tasks):
         row, column = at = place(number, columns)
         rows, first = table[table["task"] == task].sort_values("x"), number == 0
@@ -82,12 +83,13 @@ def fig6(table: pd.DataFrame) -> go.Figure:
         ink = METHOD_COLOURS["learned MLP"] if known else FADED
         draw_inputs(figure, x, density, at, first)
         line(figure, x, gelu(x), GREY, at, 1, name="GELU", legendgroup="GELU", **faint | {"showlegend": first})
+        low, high = window(x, density)
+        dotted |= bool(low < x[0] or high > x[-1])
         reach = x[-1] - x[0]  # the ends go on for as long again
         ends = [x[0] - reach, x[0], None, x[-1], x[-1] + reach], [value[0], value[0], None, value[-1], value[-1]]
         line(figure, *ends, ink, at, dash="dot", name="constant ends", legendgroup="learned", **faint)
         shown: dict[str, Any] = {"showlegend": first, "hovertemplate": "φ(%{x:.2f}) = %{y:.3g}", "secondary_y": False}
         line(figure, x, value, ink, at, name="learned function", legendgroup="learned", **shown)
-        low, high = window(x, density)
         inside = np.append(value[(x >= low) & (x <= high)], 0.0)
         pad = 0.1 * np.ptp(inside) or 0.5
         heights = (inside.min() - pad, inside.max() + pad)
@@ -100,8 +102,8 @@ def fig6(table: pd.DataFrame) -> go.Figure:
     set_reading(
         figure,
         "Shaded: inputs that the non-linearity receives in the trained model, all layers. Each panel shows where "
-        f"at least {100 * SHOWN:g} % of them are; zoom out for the rest. Dotted: constant beyond the first and last "
-        "knot, where the panel reaches that far.",
+        f"at least {100 * SHOWN:g} % of them are; zoom out for the rest.",
+        "Dotted: constant beyond the first and last knot." if dotted else "",
         "No inputs: that model diverged." if table["density"].isna().any() else "",
     )
     return figure

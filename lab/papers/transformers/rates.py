@@ -115,11 +115,11 @@ def summary(table: pd.DataFrame) -> str:
     best, words = best_rates(table), []
     printed, tuned = (gains(table, rows) for rows in (at_printed(table), at_best(table)))
     for task in printed:
-        rates = f"{best[task, BASELINE]:g} and {best[task, MLP]:g}"
+        rates = f"{best[task, BASELINE]:g}, {best[task, MLP]:g}"
         words.append(f"{task_title(task)} {_interval(printed[task])} and {_interval(tuned[task])} ({rates})")
     return (
         f"Mean accuracy over training, {MLP} minus baseline, in points [95 % interval], at the printed rate, and with"
-        f" each at its best on val (rates): {'; '.join(words)}."
+        f" each at its best on val (baseline's, learned's): {'; '.join(words)}."
     )
 
 
@@ -166,7 +166,7 @@ def plot(table: pd.DataFrame) -> go.Figure:
         floor: dict[str, Any] = {"showlegend": False, "hovertemplate": "best trivial answer: %{y:.1f} %<extra></extra>"}
         line(figure, [values[0], values[-1]], [100 * trivial(task)] * 2, BLACK, at, 1, "dash", **floor)
         for rate in rows.loc[rows["printed"].astype(bool), "rate"].unique():
-            figure.add_vline(x=rate, line={"color": GREY, "dash": "dot", "width": 1.2}, row=row, col=column)
+            figure.add_vline(x=rate, line={"color": GREY, "dash": "2px,4px", "width": 1.5}, row=row, col=column)
         ticks = {"tickvals": values, "ticktext": [f"{value:g}".removeprefix("0") for value in values]}  # .005
         figure.update_xaxes(type="log", minor={"ticks": ""}, row=row, col=column, **ticks)
         figure.update_yaxes(range=FULL, row=row, col=column)

@@ -14,14 +14,14 @@ from lab import estimates
 from lab.papers.claims import Claim, Verdict, absent, all_of, any_of
 from lab.papers.compatibility import clear
 from lab.papers.entry import Entry, Planned
-from lab.papers.heatmaps import KEY, Matrix, Scale, heatmaps
+from lab.papers.heatmaps import FRAMED, KEY, Matrix, Scale, heatmaps
 from lab.papers.tables import POINTS, Labelled, alive, compare_one, per_run, per_seed
 from lab.papers.transformers import language, settings
 from lab.papers.transformers.language import LINEAR, claim_on_texts, perplexity_changes, some_text, verdicts_of
 from lab.papers.transformers.matrix import comparable
 from lab.papers.transformers.settings import BASELINE, FROM_GELU, MLP, TEXT_NAMES, TEXT_SEEDS, TEXTS, texts_origin
 from lab.plots import go
-from lab.plots.caption import effect, set_reading, signed
+from lab.plots.caption import bounds, effect, set_reading, signed
 from lab.plots.differences import around, difference_key, differences, spans, write_digits
 from lab.plots.panels import STEP, above, grid, line
 from lab.plots.style import GREY, INK, SIZE, colour, faded, methods_of
@@ -86,7 +86,7 @@ def summary_fig8(table: pd.DataFrame) -> str:
         lowest = min(lower, key=lambda method: known[method].effect, default=BASELINE)
         if MLP in known:
             low, high = known[MLP].interval(LEVEL)
-            ours = f" {signed(known[MLP].effect)} %" + (f" [{signed(low)}, {signed(high)}]" if isfinite(low) else "")
+            ours = f" {signed(known[MLP].effect)} %" + (f" {bounds(low, high)}" if isfinite(low) else "")
         best = f" (lowest: {lowest})" if lowest != MLP else ""
         words.append(f"{task_title(task)}{ours}{best}")
     noise = language.clear_of_noise(effects, table)
@@ -355,7 +355,7 @@ def fig9(table: pd.DataFrame) -> go.Figure:
     cells = perplexity_cells(table)
     figure = heatmaps([Matrix("", cells)], PERPLEXITIES, ("function learned for", "trained on"), left=176)
     known = cells["low"].notna().any()
-    set_reading(figure, KEY if known else "Framed: best of the column.", language.spread(table, "±"))
+    set_reading(figure, KEY if known else FRAMED, language.spread(table, "±"))
     return figure
 
 

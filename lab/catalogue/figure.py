@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import html
+import re
 import shutil
 from collections.abc import Mapping
 from contextlib import suppress
@@ -266,7 +267,8 @@ def words(entry: Entry, summary: str, table: pd.DataFrame, facts: dict) -> tuple
     made += f" Data: {'; '.join(dict.fromkeys(source['from'] for source in facts['data']))}."
     departed = f"Departures from the paper: {'; '.join(facts['departures']) or 'none known'}."
     departed += " Where the paper is silent, see `guesses` in provenance.json." if facts["guesses"] else ""
-    headline = [shows, " ".join(filter(None, [summary, _seeds(table) if facts["runs"] else "", paper_says])), earlier]
+    count = _seeds(table) if facts["runs"] and not re.search(r"\d seeds?\b", summary) else ""
+    headline = [shows, " ".join(filter(None, [summary, count, paper_says])), earlier]
     caption = [shows, summary, paper_says, entry.numbers(table), made, earlier, departed]
     return true_minus("\n".join(filter(None, headline))), true_minus("\n".join(filter(None, caption)))
 

@@ -21,9 +21,8 @@ PALE = 0.55  # opacity of intervals, and of marks whose interval includes 0
 OUTLYING = 3.0  # times the median interval: axes do not make room for wider ones
 
 
-def around(values: Numbers, lows: Numbers, highs: Numbers, *, outlying: float = OUTLYING) -> tuple[float, float]:
-    """The ends of an axis around 0, all values, and their intervals but those that are far wider than most (`outlying`
-    times the median width) and than it.
+def around(values: Numbers, lows: Numbers, highs: Numbers) -> tuple[float, float]:
+    """The ends of an axis around 0, all values, and their intervals but those that are far wider than most and than it.
 
     >>> around([1.0, 2.0, 3.0], [0.0, 1.0, -50.0], [2.0, 3.0, 56.0])
     (-0.18, 3.18)
@@ -31,7 +30,7 @@ def around(values: Numbers, lows: Numbers, highs: Numbers, *, outlying: float = 
     values, lows, highs = (np.asarray(numbers, float) for numbers in (values, lows, highs))
     widths = highs - lows
     most = np.nanmedian(widths) if np.isfinite(widths).any() else np.inf
-    wide = widths > max(outlying * most, np.ptp([0.0, *values[np.isfinite(values)]]))
+    wide = widths > max(OUTLYING * most, np.ptp([0.0, *values[np.isfinite(values)]]))
     marks = np.concatenate([[0.0], values, np.where(wide, np.nan, lows), np.where(wide, np.nan, highs)])
     low, high = float(np.nanmin(marks)), float(np.nanmax(marks))
     pad = 0.06 * (high - low) or 1.0

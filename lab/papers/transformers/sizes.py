@@ -29,16 +29,15 @@ from lab.papers.transformers.settings import (
 )
 from lab.plots import go
 from lab.plots.caption import effect, set_reading, signed
-from lab.plots.differences import around, difference_key, differences, spans
+from lab.plots.differences import around, arrows, difference_key, differences, spans
 from lab.plots.functions import by_method, gelu
 from lab.plots.panels import above, grid, points, run_dots
-from lab.plots.style import GREY, GRID, METHOD_SYMBOLS, colour, methods_of
+from lab.plots.style import GREY, GRID, METHOD_SYMBOLS, colour, faded, methods_of
 from lab.spec import Learned, Shaped, replace
 from lab.tasks.named import task_title
 
 SEEDS = settings.TEXT_SEEDS | {"laptop": 6}  # two left a factor of 12.7 on a standard error
 SYMMETRIZED = "symmetrized"
-WIDEST = 12.0  # times the median interval: wider ones end in arrows
 
 
 def symmetrized(base: Setting, method: str) -> dict:
@@ -190,7 +189,10 @@ def _draw_gains(figure: go.Figure, table: pd.DataFrame, gains: Callable) -> None
     sizes = dict(by_size(alive(table)))
     effects = {size: gains(rows, "method", BASELINE) for size, rows in sizes.items()}
     methods = [method for method in methods_of(table) if method != BASELINE]
-    limits = around(*spans(gain for one in effects.values() for gain in one.values()), outlying=WIDEST)
+    runs = {(size, method): _each(sizes[size], method, gains) for size in sizes for method in effects[size]}
+    values, lows, highs = spans(gain for one in effects.values() for gain in one.values())
+    ends = np.array([(min(each), max(each)) for each in runs.values()]).reshape(-1, 2)
+    limits = around(values, np.fmin(lows, ends[:, 0]), np.fmax(highs, ends[:, 1]))
     apart = 0.5 / max(len(methods), 1)
     for rank, method in enumerate(methods):
         known = {x: one[method] for x, one in enumerate(effects.values()) if method in one}
@@ -198,17 +200,23 @@ def _draw_gains(figure: go.Figure, table: pd.DataFrame, gains: Callable) -> None
         look: dict[str, Any] = {"hovertemplate": "%{y:+.3f} ± %{error_y.array:.3f}"}
         differences(figure, places, spans(known.values()), method, (1, 1), limits=limits, **look)
         for x, place in zip(known, places, strict=True):
-            rows = list(sizes.values())[x]
-            ours = rows["method"] == method
-            alone = [rows[~ours | (rows["seed"] == seed)] for seed in rows.loc[ours, "seed"]]
-            each = [gains(one, "method", BASELINE)[method].effect for one in alone]
-            run_dots(figure, [place + 0.4 * apart] * len(each), each, method, (1, 1))
+            each = runs[list(sizes)[x], method]
+            across = [place + 0.4 * apart] * len(each)
+            run_dots(figure, across, each, method, (1, 1))
+            arrows(figure, across, each, each, limits, faded(colour(method), 0.5), (1, 1), upright=True)
         look = {"name": method, "legendgroup": method}
         points(figure, [None], [None], colour(method), (1, 1), 9, METHOD_SYMBOLS[method], **look)
     figure.add_hline(y=0, line={"color": GREY, "width": 1.2}, row=1, col=1)
     axis = {"tickvals": list(range(len(effects))), "ticktext": list(effects), "range": (-0.5, len(effects) - 0.5)}
     figure.update_xaxes(**axis, row=1, col=1)
     figure.update_yaxes(range=limits, row=1, col=1)
+
+
+def _each(rows: pd.DataFrame, method: str, gains: Callable) -> list[float]:
+    """The gain of each run of a method over the baseline's mean."""
+    ours = rows["method"] == method
+    alone = (rows[~ours | (rows["seed"] == seed)] for seed in rows.loc[ours, "seed"])
+    return [gains(one, "method", BASELINE)[method].effect for one in alone]
 
 
 def fig12(table: pd.DataFrame, functions: pd.DataFrame) -> go.Figure:

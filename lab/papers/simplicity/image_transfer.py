@@ -213,7 +213,7 @@ def _mean_gains(table: pd.DataFrame) -> str:
     where = cells[cells["source"] == cells["target"]]
     on_its_own = ", ".join(f"{TITLES[row.target]} {signed(row.gain)}" for row in where.itertuples())
     return (
-        f"Gain over ReLU in points, on its own set: {on_its_own}. Mean over {' and '.join(sets)} (the paper's, too),"
+        f"Gain over ReLU in points, on its own set: {on_its_own}. Mean over {' and '.join(sets)} (paper: the same),"
         f" learned {', '.join(words)}."
     )
 

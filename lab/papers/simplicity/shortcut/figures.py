@@ -51,8 +51,7 @@ def _percent(table: pd.DataFrame, method: str, stopped_for: str) -> dict[str, st
 
 
 def _accuracies(table: pd.DataFrame) -> str:
-    names = names_of(table["task"].iloc[0])
-    words: list[str] = []
+    words, names = [], names_of(table["task"].iloc[0])
     for spectral, rows in table.groupby("spectral", sort=False):
         phrases = []
         for method in METHODS:
@@ -82,8 +81,8 @@ def _other_collages(table: pd.DataFrame) -> str:
 
 def _steering(table: pd.DataFrame) -> str:
     """Which functions prefer their tile more than ReLU does, with the same early stopping."""
-    names = names_of(table["task"].iloc[0])
     words: list[str] = []
+    names = names_of(table["task"].iloc[0])
     for spectral, rows in table.groupby("spectral", sort=False):
         more = {name: estimates.mean(measures.steering(rows, tile)) for tile, name in names.items()}
         steers = [name for name, points in more.items() if points.interval(LEVEL)[0] > 0]

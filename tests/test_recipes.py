@@ -261,7 +261,7 @@ HALF = "{:+.1f} ± {:.1f}"  # a difference, and half of its interval
 # By notebook: figure; what the recipe has found; the words of the figure's caption with these numbers.
 STATED = {
     "hypernetwork/4_sraven.ipynb": [
-        ("hypernetwork/figA7", "[deepest]", "rule {:.0%} with the same label"),
+        ("hypernetwork/figA7", "[deepest]", "{:.0%} of neighbours have the same rule"),
         (
             "hypernetwork/tableA1",
             "(mean['hyla_softmax'], mean['hyla_deep'])",

@@ -14,6 +14,7 @@ from lab.errors import LabError
 from lab.papers.claims import Verdict, all_of
 from lab.papers.tables import POINTS, Labelled, paired, per_seed, percent
 from lab.plots import latent_codes
+from lab.plots.caption import true_minus
 from lab.plots.style import method_title
 from lab.probes import code_similarity, codes_by_layer, decode, embed
 from lab.probes.codes import Codes
@@ -77,10 +78,10 @@ def decoded(
 
 
 def by_layer(table: pd.DataFrame) -> str:
-    """Of a table of `decoded`, the mean of each layer by method, in percent, in words."""
-    words = []
-    for method, rows in table.groupby("method", sort=False):
-        means = rows.groupby("layer")["value"].mean()
+    """Of a table of `decoded`, the mean of each layer by method, in percent, in words; – where there is one code."""
+    words, depths = [], sorted(table["layer"].unique())
+    for method, rows in latent_codes.alive(table)[0].groupby("method", sort=False):
+        means = rows.groupby("layer")["value"].mean().reindex(depths)
         words.append(f"{method_title(method)} {', '.join(map(percent, means))}")
     return "; ".join(words)
 
@@ -136,23 +137,27 @@ def same(codes: np.ndarray) -> bool:
     return bool(np.ptp(codes, axis=0).max() <= 1e-5 * np.abs(codes).max())
 
 
-def maps_summary(table: pd.DataFrame) -> str:
+def alike(table: pd.DataFrame) -> pd.DataFrame:
+    """How far neighbours on maps are alike, from 0, as by chance, to 1: (layer, method) × colourings."""
+    groups = table.groupby(names := ["layer", "method", "colouring"], sort=False)
+    near = pd.Series({keys: latent_codes.above_chance(rows) for keys, rows in groups})
+    return near.rename_axis(names).unstack(sort=False)
+
+
+def maps_summary(table: pd.DataFrame, verdict: str = "") -> str:
     """How far neighbours on the maps of the last layer are alike, by colouring and method."""
-    words, titles = [], [method_title(name) for name in table["method"].unique()]
-    for colouring, rows in table[table["layer"] == table["layer"].max()].groupby("colouring", sort=False):
-        alike, chance = np.transpose([latent_codes.neighbours(part) for _, part in rows.groupby("method", sort=False)])
-        if np.isnan(alike).all():
-            continue
-        if rows["label"].isna().all():
-            words.append(f"{colouring} {_each(alike, '.2f')} (correlation with the neighbours' mean)")
-        else:
-            guessed = np.nanmean(100 * chance)
-            words.append(f"{colouring} {_each(100 * alike, '.0f')} % with the same label (chance {guessed:.0f})")
-    return f"Neighbours on the map of the last layer ({', '.join(titles)}): {'; '.join(words)}." if words else ""
+    last = alike(table).loc[table["layer"].max()]
+    if last.isna().all(axis=None):
+        return ""
+    words = [f"{name} {_each(last[name], '.2f')}" for name in last]
+    titles = ", ".join(map(method_title, last.index))
+    return (
+        f"{verdict}Neighbours on the last layer's map, from 0 (chance) to 1 (all alike), {titles}: {'; '.join(words)}."
+    )
 
 
 def _each(numbers: Sequence[float], form: str) -> str:
-    return ", ".join("–" if number != number else format(number, form) for number in numbers)
+    return true_minus(", ".join("–" if number != number else format(number, form) for number in numbers))
 
 
 def clustered(table: pd.DataFrame, colouring: str) -> pd.DataFrame:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from itertools import product
 from typing import Any
 
@@ -12,19 +12,17 @@ import pandas as pd
 from lab.plots import go
 from lab.plots.caption import interval_note, set_reading, true_minus
 from lab.plots.panels import (
-    above,
     band,
     colour_axis,
     grid,
     line,
     method_line,
-    name_axes,
     named,
-    percent_whiskers,
     place,
     place_bars,
     points,
     run_dots,
+    whiskers,
 )
 from lab.plots.style import (
     GREY,
@@ -50,10 +48,7 @@ ROW = 20  # px of a row of the legend
 DOT = {"size": 3.5, "opacity": 0.75}
 MAP = ["method", "layer", "colouring"]  # what a map is of
 CLUSTERED = 0.2  # of the way from chance to all: neighbours that are less alike show no clusters
-NEAR = (
-    f"Neighbours on the map: share of a point's {NEIGHBOURS} nearest that have its label, or the correlation of its"
-    " value with their mean; from 0, by chance, to 1, all alike."
-)
+NEAR = f"how alike a point's {NEIGHBOURS} nearest are: 0 by chance, 1 if all have its label or average to its value"
 COLOURS = tuple(colour for colour in SEQUENCE if colour != GREY)
 
 
@@ -88,61 +83,64 @@ def clustered(table: pd.DataFrame) -> bool:
     return any(above_chance(rows) > CLUSTERED for _, rows in table.groupby(MAP))
 
 
-def maps(table: pd.DataFrame, height: int = 165, columns: str = "method") -> go.Figure:
-    """One panel for each method, layer and colouring, but rows of panels with a single point each.
+def maps(table: pd.DataFrame, height: int = 165, most: int = len(COLOURS)) -> go.Figure:
+    """One panel for each method (columns), layer and colouring, but rows of panels with a single point each.
 
     table: method, layer, colouring, x, y, label, value, trustworthiness, embedding ("tsne", …), one row a point. A
     colouring has either labels, text, or values, numbers; the other column is empty there. Layers count from 0.
-    columns: "method", "layer" or "colouring": what goes from left to right; the other two go down.
+    most: how many labels of a colouring have a colour, the most frequent ones.
     """
-    place_of, heads = MAP.index(columns), list(table[columns].unique())
-    spread = table.groupby(MAP)[["x", "y"]].agg(np.ptp).any(axis=1)
-    down = product(*(table[name].unique() for name in MAP if name != columns))
-    rows = [[(*one[:place_of], head, *one[place_of:]) for head in heads] for one in down]
-    rows = [row for row in rows if spread[row].any()]
-    titles = [_title(columns, head) for head in heads] + [""] * len(heads) * (len(rows) - 1)
-    figure = _drawn(table, sum(rows, []), titles, len(heads), height, gap=22)
-    for number, row in enumerate(rows, 1):
-        first, second = (_title(name, value) for name, value in zip(MAP, row[0], strict=True) if name != columns)
-        figure.update_yaxes(title_text=f"<b>{first}</b><br>{second}", row=number, col=1)
-    return figure
+    methods = list(table["method"].unique())
+    known = _known(table)
+    rows = [row for row in product(table["layer"].unique(), table["colouring"].unique()) if known[row].any()]
+    return _drawn(table, rows, list(map(method_title, methods)), height, 24, most)
 
 
-def _title(column: str, value: Any) -> str:
-    return {"method": method_title, "layer": lambda layer: f"layer {layer + 1}"}.get(column, "by {}".format)(value)
+def _known(table: pd.DataFrame) -> pd.DataFrame:
+    """Whether the examples of a map have codes of their own: methods × (layer, colouring)."""
+    return table.groupby(MAP)[["x", "y"]].agg(np.ptp).any(axis=1).unstack(MAP[1:], fill_value=False)
 
 
-def layers(table: pd.DataFrame, height: int = 190, none: str = "No layer's codes cluster") -> go.Figure:
-    """Of one method, how far neighbours are alike on the map of every layer, a line a colouring; above, where a layer
-    has clusters, the maps of the last. table: as of `maps`. none: the title where no layer has."""
+def layers(table: pd.DataFrame, below: Sequence[str], height: int = 130, most: int = 7, none: str = "") -> go.Figure:
+    """One column a method. On top, how far neighbours are alike on its map of every layer, a line a colouring; below,
+    if any layer has clusters, maps of up to three last layers, those in which every method has codes that differ.
+
+    table, most: as of `maps`. below: colourings of the maps. none: the title of all, where no layer has clusters.
+    """
     depths, colourings = sorted(table["layer"].unique()), list(table["colouring"].unique())
-    if some := clustered(table):
-        panels = [(table["method"].iloc[0], depths[-1], colouring) for colouring in colourings]
-        titles = [f"layer {depths[-1] + 1}, by {colouring}" for colouring in colourings]
-        titles += ["every layer: neighbours on the map"] * len(colourings)
-        figure = _drawn(table, panels, titles, len(panels), height, gap=74)
-    else:
-        figure = grid([none], 1, 110, top=62, left=94)
-        figure.update_yaxes(title_text="neighbours<br>on the map")
-        set_reading(figure, NEAR)
-    x = [layer + 1 for layer in depths]
-    for column, (colouring, ink) in enumerate(zip(colourings, COLOURS, strict=False), 1):
-        alike = [above_chance(_of(table, layer=layer, colouring=colouring)) for layer in depths]
-        at = (2, column) if some else (1, 1)
-        line(figure, x, [0] * len(x), GREY, at, 1.4, "dash", name="by chance", showlegend=False, hoverinfo="skip")
-        line(figure, x, alike, ink, at, 2.2, mode="lines+markers", name=f"by {colouring}")
-        look: dict[str, Any] = {"showticklabels": True, "ticks": "outside", "showgrid": True, "mirror": False}
-        ticks = {"tickvals": [0, 1], "ticktext": ["by chance", "all alike"]}
-        figure.update_yaxes(range=(-0.15, 1.05), row=at[0], col=at[1], **ticks, **look)
-        figure.update_xaxes(title={"text": "layer", "standoff": 4}, tickvals=x, row=at[0], col=at[1], **look)
+    methods, known = list(table["method"].unique()), _known(table)
+    alive = [layer for layer in depths if known[[(layer, colouring) for colouring in below]].all(axis=None)]
+    rows = list(product(alive[-3:] if clustered(table) else [], below))
+    titles = list(map(method_title, methods)) if rows or not none else [none]
+    figure = _drawn(table, rows, titles, height, 46, most, first=1)
+    step = -(-len(depths) // 8)
+    for column, method in enumerate(methods, 1):
+        ticks: dict[float, str] = {}
+        at = (1, column)
+        for number, colouring in enumerate(colourings):
+            x = number * (len(depths) + 1.0) + np.arange(len(depths))
+            alike = [above_chance(_of(table, method=method, layer=layer, colouring=colouring)) for layer in depths]
+            ticks |= {place: str(layer + 1) for place, layer in zip(x[::step], depths[::step], strict=True)}
+            look: dict[str, Any] = {"name": f"{method_title(method)}, by {colouring}", "showlegend": False}
+            line(figure, x, alike, INK, at, 2, mode="lines+markers", **look)
+            name = {"mode": "text", "text": [colouring], "textfont": {"size": SIZE - 1}, "hoverinfo": "skip"}
+            figure.add_scatter(x=[x.mean()], y=[1.14], showlegend=False, row=1, col=column, **name)
+        ends = (-0.9, len(colourings) * (len(depths) + 1) - 1.1)
+        line(figure, ends, (0, 0), GREY, at, 1.4, "dash", name="by chance", showlegend=False, hoverinfo="skip")
+        axis = {"tickvals": list(ticks), "ticktext": list(ticks.values()), "range": ends, "showgrid": False}
+        figure.update_xaxes(title={"text": "layer", "standoff": 2}, row=1, col=column, **axis)
+        words = {"tickvals": [0, 1], "ticktext": ["by chance", "all alike"], "showticklabels": column == 1}
+        figure.update_yaxes(range=(-0.15, 1.3), row=1, col=column, **words)
     return figure
 
 
 def _drawn(
-    table: pd.DataFrame, panels: list[tuple], titles: list[str], columns: int, height: int, gap: int
+    table: pd.DataFrame, rows: list[tuple], titles: list[str], height: int, gap: int, most: int, first: int = 0
 ) -> go.Figure:
-    """A panel for each (method, layer, colouring). titles: of these panels, and of empty ones below them."""
-    shown = looks(table)
+    """Maps: a row of panels for each (layer, colouring), a column for each method, below `first` rows left empty.
+    titles: of the uppermost panels."""
+    methods = list(table["method"].unique())
+    shown = looks(table[table["colouring"].isin([colouring for _, colouring in rows])], most)
     named: set[str] = set()
     names: dict[tuple[str, str], list[str]] = {mark: [] for mark in shown.values()}
     for label, mark in shown.items():
@@ -150,12 +148,13 @@ def _drawn(
     entries = [OTHERS if mark[0] == OTHER_INK else labels[0] for mark, labels in names.items()]
     widest = 34 + 7 * max(map(len, entries), default=0)  # px of an entry
     lines = -(-len(entries) * widest // 560) if entries else 0
-    figure = grid(titles, columns, height, gap=gap, top=34 + ROW * lines, left=72, horizontal=14)
-    colourings = list(dict.fromkeys(colouring for _, _, colouring in panels))
+    empty = [""] * ((first + len(rows)) * len(methods) - len(titles))
+    figure = grid([*titles, *empty], len(methods), height, gap=gap, top=34 + ROW * lines, left=72, horizontal=14)
+    colourings = list(dict.fromkeys(colouring for _, colouring in rows))
     numbers = [colouring for colouring in colourings if not _labels(_of(table, colouring=colouring))]
-    for number, (method, layer, colouring) in enumerate(panels):
+    for number, ((layer, colouring), method) in enumerate(product(rows, methods), first * len(methods)):
         points = _of(table, method=method, layer=layer, colouring=colouring)
-        at = place(number, columns)
+        at = place(number, len(methods))
         spread = np.ptp(points[["x", "y"]].to_numpy(float), axis=0).any()
         if spread and colouring in numbers:
             _draw_values(figure, points, numbers.index(colouring), at)
@@ -167,22 +166,27 @@ def _drawn(
         look = {"showline": bool(spread), "showticklabels": False, "ticks": "", "showgrid": False, "mirror": True}
         figure.update_xaxes(row=at[0], col=at[1], **look)
         figure.update_yaxes(row=at[0], col=at[1], **look)
+        if at[1] == 1:
+            figure.update_yaxes(title_text=f"<b>layer {layer + 1}</b><br>by {colouring}", row=at[0], col=1)
     kinds = [NAMES.get(kind, kind) for kind in table["embedding"].unique()]
     figure.update_layout(legend={"itemsizing": "constant"})  # larger than the points
-    name_axes(figure, len(panels), columns, f"{' / '.join(kinds)} (no unit)", "")
-    figure.update_xaxes(title_standoff=18)
+    if rows:
+        figure.update_xaxes(title={"text": f"{' / '.join(kinds)} (no unit)", "standoff": 18}, row=first + len(rows))
     place_bars(figure, numbers)
-    least, most = table["trustworthiness"].min(), table["trustworthiness"].max()
+    where = ("Below a map", "Lines, and numbers below maps")[first] if rows else "Lines"
+    count, known = len(table) // len(table.groupby(MAP)), _known(table)
+    dead = {layer: known.index[~known[layer].any(axis=1)] for layer in known.columns.unique(0)}
+    alike = [
+        f"layer {layer + 1} of {' and '.join(map(method_title, some))}" for layer, some in dead.items() if len(some)
+    ]
     set_reading(
         figure,
-        "One point an example: the attention scores across heads of one query and key.",
-        f"Below a map: how many of a point's {NEIGHBOURS} nearest neighbours have its label (in brackets: by chance),"
-        f" or r, the correlation of its value with their mean; trustworthiness {least:.2f} to {most:.2f} (1: neighbours"
-        " on the map are those of the codes).",
-        "Distances between clusters and their sizes mean nothing." if set(kinds) & {"t-SNE", "UMAP"} else "",
-        f"Light grey: labels beyond the {len(COLOURS)} most frequent."
+        f"{where}: {NEAR}. {count:,} examples a map.",
+        "Distances between clusters and sizes mean nothing." if rows and set(kinds) & {"t-SNE", "UMAP"} else "",
+        f"Light grey: labels beyond the {most} most frequent."
         if OTHER_INK in {ink for ink, _ in shown.values()}
         else "",
+        f"All examples have the same code in {', '.join(alike)}." if first and alike else "",
     )
     return figure
 
@@ -208,9 +212,9 @@ def look(labels: list[str]) -> dict[str, tuple[str, str]]:
     }
 
 
-def looks(table: pd.DataFrame) -> dict[str, tuple[str, str]]:
+def looks(table: pd.DataFrame, most: int = len(COLOURS)) -> dict[str, tuple[str, str]]:
     """Colour and symbol of each label of a table of maps: no two labels of one colouring share a colour, and those
-    beyond the colours there are, the rarest, are all light grey. Colourings that have labels in common share a look."""
+    beyond the `most` frequent are all light grey. Colourings that have labels in common share a look."""
     groups: list[set[str]] = []
     for _, rows in table.dropna(subset=["label"]).groupby("colouring", sort=False):
         labels = set(rows["label"])
@@ -219,7 +223,7 @@ def looks(table: pd.DataFrame) -> dict[str, tuple[str, str]]:
     marks: dict[str, tuple[str, str]] = {}
     for number, group in enumerate(groups):
         counts = table.loc[table["label"].isin(group), "label"].value_counts()
-        frequent = set(counts.sort_values(ascending=False, kind="stable").index[: len(COLOURS)])
+        frequent = set(counts.sort_values(ascending=False, kind="stable").index[:most])
         symbol = SYMBOLS[number % len(SYMBOLS)]
         marks |= dict(zip(in_order(frequent), ((ink, symbol) for ink in COLOURS), strict=False))
         marks |= dict.fromkeys(in_order(group - frequent), (OTHER_INK, symbol))
@@ -250,16 +254,15 @@ def _draw_values(figure: go.Figure, points: pd.DataFrame, number: int, at: tuple
 def _tell(figure: go.Figure, points: pd.DataFrame, at: tuple[int, int]) -> None:
     """Below the panel: how far neighbours are alike; or that there is one code alone."""
     panel, (alike, chance) = figure.get_subplot(*at), neighbours(points)
-    text, ink = "one code for all", GREY
+    text, ink = "one code for all examples", GREY
     if np.isfinite(alike):
-        of_values, ink = points["label"].isna().all(), INK
-        text = true_minus(f"r = {alike:.2f}") if of_values else f"{100 * alike:.0f} % ({100 * chance:.0f})"
-    trust = f"<br>trustworthiness {points['trustworthiness'].iloc[0]:.2f}" if ink == INK else ""
-    hover = f"Of a point's {NEIGHBOURS} nearest neighbours on the map: how many have its label<br>"
-    hover += f"(in brackets: by chance), or how well the mean of their values tells its own (r).{trust}"
+        text, ink = true_minus(f"<b>{above_chance(points):.2f}</b>"), INK
+    found = f"{alike:.2f} ({chance:.2f} by chance); trustworthiness {points['trustworthiness'].iloc[0]:.2f}"
+    hover = f"Share of a point's {NEIGHBOURS} nearest neighbours that have its label,<br>or correlation of the mean of"
+    hover += f" their values with its own: {found}"
     x, y = panel.xaxis.domain[1], panel.yaxis.domain[0]
     below = {"xref": "paper", "yref": "paper", "x": x, "xanchor": "right", "y": y, "yanchor": "top", "yshift": -1}
-    look = {"showarrow": False, "font": {"size": SIZE - 2, "color": ink}}
+    look = {"showarrow": False, "font": {"size": SIZE, "color": ink}}
     figure.add_annotation(text=text, hovertext=hover, **look, **below)
 
 
@@ -278,6 +281,7 @@ def by_layer(table: pd.DataFrame, score: str = "accuracy") -> go.Figure:
     """A score over layers, one line a method. table: method, seed, layer, value, chance, shuffled (0 to 1), one row a
     decoder; layers count from 0. score: its name."""
     figure = go.Figure()
+    table, left_out = alive(table)
     table = table.assign(layer=table["layer"] + 1)
     for method in methods_of(table):
         rows, ink = table[table["method"] == method], colour(method)
@@ -302,56 +306,78 @@ def by_layer(table: pd.DataFrame, score: str = "accuracy") -> go.Figure:
         xaxis={"title": {"text": "layer"}, "dtick": 1 if table["layer"].max() <= 16 else None},
         yaxis={"title": {"text": f"{score} on unseen combinations (%)"}, "range": _ends(table)},
     )
-    set_reading(figure, f"Line: mean over seeds. {_spread(table, 'Thin: one run a seed', 'Band')}", KEY)
+    dead = f"All examples have the same code in {left_out}." if left_out else ""
+    set_reading(figure, f"Line: mean over seeds. {_spread(table, 'Thin: one run a seed', 'Band')}", KEY, dead)
     return figure
 
 
 def by_class(table: pd.DataFrame, score: str = "F1", what: str = "term") -> go.Figure:
-    """A score for each class, one panel a layer, methods side by side.
+    """A score above that of the best constant answer: on top its mean over classes, part by part; below each class, in
+    the last layer of the first part.
 
     table: method, seed, layer, label (text), value, chance, shuffled (0 to 1), one row a decoder and class; layers
-    count from 0. score, what: the names of the score and of a class.
+    count from 0. part, if given: what examples a layer is read from, in words. score, what: the names of the score and
+    of a class.
     """
-    layers, methods = sorted(table["layer"].unique()), methods_of(table)
-    labels = in_order(table["label"].unique())
-    figure = grid([f"layer {layer + 1}" for layer in layers], 1, height=165, gap=64, top=84)
-    steps = np.linspace(-0.25, 0.25, len(methods)) if len(methods) > 1 else [0.0]
-    for number, layer in enumerate(layers):
-        row, column = at = place(number, 1)
-        rows = table[table["layer"] == layer]
-        dead = [method for method in methods if not rows.loc[rows["method"] == method, "value"].any()]
-        rows = rows[~rows["method"].isin(dead)]
-        if dead:
-            above(figure, f"{', '.join(map(method_title, dead))}: one code for all examples", row, column, "right")
-        for method, step in zip(methods, steps, strict=True):
-            method_rows = rows[rows["method"] == method]
-            if method in dead:
-                continue
-            stats = 100 * over_seeds(method_rows, "label", "value")[["mean", "half"]].reindex(labels)
-            look: dict[str, Any] = {
-                "name": method_title(method),
-                "legendgroup": method,
-                "showlegend": not named(figure, method),
-            }
-            look["customdata"] = list(zip(labels, stats["half"], strict=True))
-            look["hovertemplate"] = f"{what} %{{customdata[0]}}: %{{y:.1f}} ± %{{customdata[1]:.1f}} % {score}"
-            x, symbol, ink = np.arange(len(labels)) + step, METHOD_SYMBOLS[method], colour(method)
-            if not _few(table):
-                look["error_y"] = percent_whiskers(stats, 3)
-            else:
-                places = method_rows["label"].map(dict(zip(labels, x.tolist(), strict=True)))
-                run_dots(figure, places, 100 * method_rows["value"], method, at)
-            points(figure, x, stats["mean"], ink, at, symbol=symbol, **look)
-        for control, (name, dash) in CONTROLS.items():
-            mean = 100 * rows.groupby("label")[control].mean().reindex(labels)
-            look = {"name": name, "legendgroup": control, "showlegend": not number, "legendrank": 2_000}
-            line(figure, *_steps(mean.to_numpy()), GREY, at, 1.4, dash, hovertemplate=f"{name}: %{{y:.1f}} %", **look)
-        figure.update_yaxes(range=_ends(table), row=row, col=column)
-        ticks = {"tickvals": list(range(len(labels))), "ticktext": labels, "tickfont": {"size": SIZE - 2}}
-        figure.update_xaxes(range=(-0.6, len(labels) - 0.4), showgrid=False, row=row, col=column, **ticks)
-    name_axes(figure, len(layers), 1, what, f"{score}, unseen combinations (%)")
-    set_reading(figure, f"Marks: mean over seeds. {_spread(table, 'Dots: one run a seed', 'Whiskers')}", KEY)
+    table, left_out = alive(table)
+    parts = table["part"] if "part" in table else pd.Series("", table.index)
+    last = (table["layer"] == table["layer"].max()) & (parts == parts.iloc[0])
+    layers = "layer " + (table["layer"] + 1).astype(str)
+    gaps = table.assign(part=layers + parts, **{name: table[name] - table["chance"] for name in ("value", "shuffled")})
+    over = gaps.groupby(["method", "part", "seed"], sort=False)[["value", "shuffled"]].mean().reset_index()
+    classes = in_order(table["label"].unique())
+    figure = grid(
+        [f"mean over {what}s", f"{layers[last].iloc[0]}: each {what}"], 1, height=150, gap=64, top=84, left=72
+    )
+    for row, (rows, by, places) in enumerate(
+        (
+            (over, "part", list(dict.fromkeys(sorted(over["part"], key=lambda part: (len(part), part))))),
+            (gaps[last], "label", classes),
+        ),
+        1,
+    ):
+        _draw_scores(figure, rows, by, places, (row, 1), score)
+    figure.update_yaxes(title_text=f"{score} above constant<br>answer (points)")
+    figure.update_xaxes(title_text=what, row=2)
+    dead = f"All examples have the same code in {left_out}." if left_out else ""
+    key = f"Dashed: the {CONTROLS['chance'][0]}, chosen with the test labels known. Dotted: {CONTROLS['shuffled'][0]}."
+    set_reading(figure, f"Marks: mean over seeds. {_spread(table, 'Dots: one run a seed', 'Whiskers')}", key, dead)
     return figure
+
+
+def _draw_scores(
+    figure: go.Figure, rows: pd.DataFrame, by: str, places: list[str], at: tuple[int, int], score: str
+) -> None:
+    """Means over seeds side by side, by method and the column `by`. rows: value, shuffled, above a constant answer."""
+    methods, count = methods_of(rows), len(places)
+    for method, step in zip(methods, np.linspace(-0.25, 0.25, len(methods)), strict=True):
+        own = rows[rows["method"] == method]
+        stats = 100 * over_seeds(own, by, "value")[["mean", "half"]].reindex(places)
+        look: dict[str, Any] = {"name": method_title(method), "legendgroup": method}
+        look |= {"showlegend": not named(figure, method), "customdata": list(zip(places, stats["half"], strict=True))}
+        look["hovertemplate"] = f"%{{customdata[0]}}: %{{y:+.1f}} ± %{{customdata[1]:.1f}} points of {score}"
+        x = np.arange(count) + step
+        if _few(rows):
+            run_dots(figure, own[by].map(dict(zip(places, x.tolist(), strict=True))), 100 * own["value"], method, at)
+        else:
+            look["error_y"] = whiskers(stats["half"], 3)
+        points(figure, x, stats["mean"], colour(method), at, symbol=METHOD_SYMBOLS[method], **look)
+    ends = (-0.6, count - 0.4)
+    look = {"showlegend": at[0] == 1, "legendrank": 2_000, "hoverinfo": "skip"}
+    line(figure, ends, (0, 0), GREY, at, 1.4, "dash", name=CONTROLS["chance"][0], **look)
+    mean = 100 * rows.groupby(by)["shuffled"].mean().reindex(places)
+    line(figure, *_steps(mean.to_numpy()), GREY, at, 1.4, "dot", name=CONTROLS["shuffled"][0], **look)
+    ticks = {"tickvals": list(range(count)), "ticktext": [text.replace(" ", "<br>", by == "label") for text in places]}
+    figure.update_xaxes(range=ends, showgrid=False, row=at[0], col=at[1], tickfont={"size": SIZE - 2}, **ticks)
+
+
+def alive(table: pd.DataFrame) -> tuple[pd.DataFrame, str]:
+    """The rows of layers with different codes for different examples, and the others' names: where there is one code,
+    a decoder of shuffled labels says what any other does. table: as of `by_layer`."""
+    kinds = ["layer", "method", *({"part"} & set(table))]
+    groups = table.assign(same=table["value"] == table["shuffled"]).groupby(kinds, sort=False)["same"]
+    words = [f"layer {keys[0] + 1} of {method_title(keys[1])}" for keys, same in groups if same.all()]
+    return table[~groups.transform("all")], " and ".join(words)
 
 
 def _ends(table: pd.DataFrame) -> tuple[float, float]:

@@ -3,101 +3,130 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from itertools import permutations
 
 import numpy as np
 import pandas as pd
 
 from lab.plots import go
 from lab.plots.caption import set_reading, true_minus
+from lab.plots.differences import write_digits
 from lab.plots.panels import BOTTOM, colour_bar, grid, place, write_cells
-from lab.plots.style import DIVERGING, INK, SEQUENTIAL, SIZE, method_title
+from lab.plots.style import DIVERGING, GRID, INK, SIZE, method_title
 
 PLAIN = {"showgrid": False, "showline": False, "ticks": ""}
+SHADED = 0.9  # of pairs, which have shades of their own; the others the darkest
 BAR = 64  # px of the colour bar and the axis name above it
 
 
-def matrices(table: pd.DataFrame, what: str = "rule") -> go.Figure:
-    """Cosine similarity between the mean codes of labels, one matrix a method, with numbers; slanted where fewer seeds
-    have the pair than others. Colours begin at the lowest similarity.
+def matrices(table: pd.DataFrame, what: str = "rule", pair: tuple[str, ...] = ()) -> go.Figure:
+    """Cosine similarity between the mean codes of labels, one matrix a method, HYLA first, with numbers; slanted where
+    fewer seeds have the pair than others. Colours: the similarity less its mean over the matrix's pairs.
 
     table: method, seed, a, b (labels, text), similarity, pairs, pairs_std as of `probes.code_similarity`. what: the
-    name of a label. Drawn are means over seeds.
+    name of a label. pair: two labels, whose cells have a frame. Drawn are means over seeds.
     """
-    methods = list(table["method"].unique())
+    methods = sorted(table["method"].unique(), key=lambda method: method != "hyla")
     labels = list(dict.fromkeys(table["a"]))
     side = 380 if len(methods) == 1 else 190
-    seeds, lowest = table["seed"].nunique(), table.groupby(["method", "a", "b"])["similarity"].mean().min()
-    ends = (-1.0 if lowest < 0 else np.floor(10 * min(lowest, 0.9)) / 10, 1.0)
+    seeds, same = table["seed"].nunique(), np.eye(len(labels), dtype=bool)
     fewer, places = 0, [[(a, b) for b in range(len(labels))] for a in range(len(labels))]
+    means = table.groupby(["method", "a", "b"], sort=False)[["similarity", "pairs", "pairs_std"]].mean()
+    squares = {method: _square(means.loc[method]["similarity"], labels) for method in methods}
+    above = {method: np.where(same, np.nan, z - np.nanmean(np.where(same, np.nan, z))) for method, z in squares.items()}
+    wide = np.nanquantile(np.abs(np.stack(list(above.values()))), SHADED) if len(labels) > 1 else 0.0
+    ends = max(0.05, float(np.ceil(20 * wide) / 20))
     figure = grid([method_title(m) for m in methods], min(len(methods), 3), side, gap=78, top=30, left=110)
     columns = min(len(methods), 3)
     for number, method in enumerate(methods):
         row, column = place(number, columns)
-        method_rows = table[table["method"] == method]
-        groups = method_rows.groupby(["a", "b"], sort=False)
-        mean = groups[["similarity", "pairs", "pairs_std"]].mean()
+        groups, z = table[table["method"] == method].groupby(["a", "b"], sort=False), squares[method]
         across = groups["similarity"].std().fillna(0.0)
-        z = _square(mean["similarity"], labels)
-        details = np.stack([_square(part, labels) for part in (mean["pairs"], mean["pairs_std"], across)], axis=-1)
-        hover = "%{y} and %{x}: mean codes %{z:.2f} (± %{customdata[2]:.2f} over seeds)<br>pairs of examples"
-        cells = go.Heatmap(x=labels, y=labels, z=z, customdata=details, coloraxis="coloraxis", xgap=1, ygap=1)
-        cells.update(hovertemplate=f"{hover} %{{customdata[0]:.2f}} ± %{{customdata[1]:.2f}}<extra></extra>")
-        figure.add_trace(cells.update(name=method_title(method), hoverongaps=False), row, column)
+        parts = (means.loc[method]["pairs"], means.loc[method]["pairs_std"], across)
+        details = np.stack([z, *(_square(part, labels) for part in parts)], axis=-1)
+        grey = go.Heatmap(x=labels, y=labels, z=np.where(same, 1.0, np.nan), colorscale=[[0, GRID], [1, GRID]])
+        figure.add_trace(grey.update(showscale=False, hoverinfo="skip", xgap=1, ygap=1), row, column)
+        hover = (
+            "%{y} and %{x}: mean codes %{customdata[0]:.2f} (± %{customdata[3]:.2f} over seeds)<br>pairs of examples"
+        )
+        shades = go.Heatmap(x=labels, y=labels, z=above[method], customdata=details, coloraxis="coloraxis")
+        shades.update(hovertemplate=f"{hover} %{{customdata[1]:.2f}} ± %{{customdata[2]:.2f}}<extra></extra>")
+        figure.add_trace(shades.update(name=method_title(method), hoverongaps=False, xgap=1, ygap=1), row, column)
         few = _square(groups["seed"].nunique(), labels) < seeds
         fewer = max(fewer, int(few.sum()))
         number_of, size = (_number, SIZE - 1) if len(methods) == 1 else (_short, SIZE - 4)
         texts = [[f"<i>{number_of(z[p])}</i>" if few[p] else number_of(z[p]) for p in line] for line in places]
-        write_cells(figure, labels, labels, texts, z, ends, (row, column), size, SEQUENTIAL)
+        write_cells(figure, labels, labels, texts, above[method], (-ends, ends), (row, column), size)
+        for one, other in permutations([labels.index(label) for label in pair if label in labels], 2):
+            frame = {"x0": one - 0.5, "x1": one + 0.5, "y0": other - 0.5, "y1": other + 0.5}
+            figure.add_shape(type="rect", line={"color": INK, "width": 2}, row=row, col=column, **frame)
         _name_labels(figure, labels, row, column, first=column == 1)
-    _scale(
-        figure, "cosine similarity of mean codes", np.arange(ends[0], 1.01, 0.5 if lowest < 0 else 0.1).round(1), ends
-    )
+    ticks = (-ends, 0, ends)
+    _scale(figure, "cosine similarity less the mean over the panel's pairs", ticks, ends)
     figure.update_xaxes(title_text=what, row=-(-len(methods) // columns))
     figure.update_yaxes(title_text=what, col=1)
-    some = f"; slanted: over fewer, because a rule is held out in the others ({fewer} cells a panel)" if fewer else ""
+    some = f"; slanted: over fewer, the others have no example of the {what} ({fewer} cells a panel)" if fewer else ""
     set_reading(
         figure,
-        "" if seeds == 1 else f"Cells: mean over {seeds} seeds{some}.",
-        "Point at a cell for the similarity between single examples, mean ± standard deviation over pairs.",
+        "Numbers: cosine similarity." if seeds == 1 else f"Numbers: cosine similarity, mean over {seeds} seeds{some}.",
+        f"Framed: {' and '.join(pair)}." if pair else "",
     )
     return figure
 
 
 def codes(table: pd.DataFrame, what: str = "rule") -> go.Figure:
-    """Codes as rows of colours over heads, less the mean over labels: a sample of examples, or the means of labels; one
-    panel a method and kind.
+    """Codes as rows of colours over heads, less the mean over labels, one panel a method, HYLA first: below the
+    examples of each label the mean of all that have it, twice as high, and beside them how many are nearest to it.
 
     table: method, kind ("sample", "mean"), row (number, from 0, in order of drawing), label (text), head (from 0),
-    value, of one run. Each panel has its own scale, from minus to plus its largest value (samples: that which one
-    score in twenty exceeds).
+    value, of one run. Heads are in the order of how far the means differ. Each panel's colours end at what one score
+    of its examples in twenty exceeds.
     """
-    kinds, methods = list(table["kind"].unique()), list(table["method"].unique())
-    titles = [method_title(m) if not i else "" for i in range(len(kinds)) for m in methods]
-    figure = grid(titles, len(methods), height=170, gap=44, top=30, left=110, horizontal=30)
-    for number in range(len(titles)):
-        row, column = place(number, len(methods))
-        values, labels = _above_mean(table[table["method"] == methods[column - 1]], kinds[row - 1])
-        largest = np.quantile(np.abs(values), 0.95 if kinds[row - 1] == "sample" else 1) or 1.0
-        details = np.stack([np.broadcast_to(labels.to_numpy()[:, None], values.shape), values.to_numpy()], -1)
-        shades = go.Heatmap(x=values.columns + 1, y=values.index, z=values.to_numpy() / largest, customdata=details)
-        shades.update(coloraxis="coloraxis", name=f"{method_title(methods[column - 1])}, {kinds[row - 1]}")
-        hover = f"{what} %{{customdata[0]}}, head %{{x}}: %{{customdata[1]:+.3g}}<extra></extra>"
-        figure.add_trace(shades.update(hovertemplate=hover), row, column)
-        spans = pd.Series(labels.index, index=labels.to_numpy()).groupby(level=0, sort=False)
-        for last in spans.max()[:-1]:
-            figure.add_hline(last + 0.5, line={"color": INK, "width": 0.6}, row=row, col=column)
-        middle = spans.mean()
-        ticks = {"tickvals": list(middle), "ticktext": list(middle.index), "showticklabels": column == 1, **PLAIN}
-        figure.update_yaxes(autorange="reversed", row=row, col=column, **ticks)
-        figure.update_xaxes(dtick=1 if values.shape[1] <= 8 else 5, row=row, col=column, **PLAIN)
-        if column == 1:
-            figure.update_yaxes(title_text=f"{kinds[row - 1]}, by {what}", row=row, col=column)
-    figure.update_xaxes(title_text="head", row=len(kinds))
-    _scale(figure, "attention score less its mean / largest of its panel", (-1, 0, 1), room=24)
+    methods = sorted(table["method"].unique(), key=lambda method: method != "hyla")
+    figure = grid([method_title(m) for m in methods], len(methods), height=300, top=30, left=110, horizontal=34)
+    figure.update_layout(margin={"r": 34})
+    for column, method in enumerate(methods, 1):
+        rows = table[table["method"] == method]
+        (examples, names), (means, labels) = (_above_mean(rows, kind) for kind in ("sample", "mean"))
+        right, order = _nearest(rows), means.std().sort_values(ascending=False, kind="stable").index
+        parts, edges, middles = [], [0.0], {}
+        for label, mean in zip(labels, means.index, strict=True):
+            block = pd.concat([examples[names == label], means.loc[[mean]]])[order]
+            parts.append(block.to_numpy())
+            top, ends = edges[-1], [*range(1, len(block)), len(block) + 1]
+            edges += [top + end for end in ends]
+            middles[label] = top + edges[-1], edges[-2]
+        values = np.concatenate(parts)
+        largest = np.quantile(np.abs(examples.to_numpy()), 0.95) or 1.0
+        said = np.repeat(labels.to_numpy(), [len(part) for part in parts])
+        details = np.stack(
+            [np.broadcast_to(said[:, None], values.shape), values, np.tile(order + 1, (len(said), 1))], -1
+        )
+        across = np.arange(len(order) + 1) + 0.5
+        shades = go.Heatmap(x=across, y=edges, z=values / largest, customdata=details, coloraxis="coloraxis")
+        hover = f"{what} %{{customdata[0]}}, head %{{customdata[2]}}: %{{customdata[1]:+.3g}}<extra></extra>"
+        figure.add_trace(shades.update(name=method_title(method), hovertemplate=hover), 1, column)
+        for label, (both, start) in middles.items():
+            look = {"line": {"color": INK, "width": 0.6}, "row": 1, "col": column}
+            figure.add_hline(start, **look)
+            end = start + 2
+            figure.add_hline(end, **look | {"line": {"color": INK, "width": 1.8}})
+            own = right[names == label]
+            write_digits(figure, (1, column), both / 2, f"{int(own.sum())}/{len(own)}", INK)
+        places = [both / 2 for both, _ in middles.values()]
+        ticks = {"tickvals": places, "ticktext": list(middles), "showticklabels": column == 1, **PLAIN}
+        figure.update_yaxes(range=(edges[-1], 0), row=1, col=column, **ticks)
+        heads = {"tickvals": list(range(1, len(order) + 1)), "ticktext": [str(head + 1) for head in order]}
+        figure.update_xaxes(
+            title_text="head", tickfont={"size": SIZE - 4}, tickangle=0, row=1, col=column, **heads, **PLAIN
+        )
+    figure.update_yaxes(title_text=what, col=1)
+    _scale(figure, "attention score less its mean (ends: what 5 % of scores exceed)", (-1, 0, 1), 1.0, room=24)
+    figure.layout.coloraxis.colorbar.ticktext = ["lower", "mean", "higher"]
     set_reading(
         figure,
-        f"Rows: examples, or the mean of a {what}. From each score the mean of its head over all {what}s is taken away:"
-        f" what they share is white. Each panel is divided by its own largest score (of examples: by what 5 % exceed).",
+        f"Rows: examples of a {what}; the thick last one: the mean of all of that {what}. First are heads whose means"
+        f" differ most. Right: examples nearer to their own {what}'s mean than to others.",
     )
     return figure
 
@@ -109,14 +138,16 @@ def _above_mean(table: pd.DataFrame, kind: str) -> tuple[pd.DataFrame, pd.Series
     return values[kind] - values["mean"].mean(), labels
 
 
+def _nearest(rows: pd.DataFrame) -> np.ndarray:
+    """Whether each example's nearest mean code is that of its own label. rows: of one method."""
+    (sample, names), (means, labels) = (_above_mean(rows, kind) for kind in ("sample", "mean"))
+    nearest = np.linalg.norm(sample.to_numpy()[:, None] - means.to_numpy(), axis=-1).argmin(1)
+    return labels.to_numpy()[nearest] == names.to_numpy()
+
+
 def nearest_means(table: pd.DataFrame) -> pd.Series:
     """By method, the share of the sample whose nearest mean code is that of its own label. table: as of `codes`."""
-    shares = {}
-    for method, rows in table.groupby("method", sort=False):
-        (sample, names), (means, labels) = (_above_mean(rows, kind) for kind in ("sample", "mean"))
-        nearest = np.linalg.norm(sample.to_numpy()[:, None] - means.to_numpy(), axis=-1).argmin(1)
-        shares[method] = float((labels.to_numpy()[nearest] == names.to_numpy()).mean())
-    return pd.Series(shares)
+    return pd.Series({method: float(_nearest(rows).mean()) for method, rows in table.groupby("method", sort=False)})
 
 
 def _square(cells: pd.Series, labels: list[str]) -> np.ndarray:
@@ -150,17 +181,11 @@ def _short(value: float) -> str:
     return _number(value).replace("1.00", "1").replace("0.", ".")
 
 
-def _scale(
-    figure: go.Figure,
-    title: str,
-    ticks: Iterable[float],
-    ends: tuple[float, float] | None = None,
-    room: int = 70,
-) -> None:
-    """One colour scale for all panels, its bar below them: from low to high between `ends`, or -1 to 1 around 0. room:
-    px of labels, tilted ones if nothing is given, and of the name of the axis."""
+def _scale(figure: go.Figure, title: str, ticks: Iterable[float], end: float, room: int = 70) -> None:
+    """One colour scale for all panels, from minus to plus `end`, its bar below them. room: px of labels, tilted ones if
+    nothing is given, and of the name of the axis."""
     inner = figure.layout.height - figure.layout.margin.t - BOTTOM
     bar = colour_bar(title, -(room + 14) / inner, ticks)
-    axis = {"colorscale": SEQUENTIAL if ends else DIVERGING, "cmin": ends[0] if ends else -1, "cmax": 1}
     height = figure.layout.height + room + BAR - BOTTOM
-    figure.update_layout(coloraxis=axis | {"colorbar": bar}, height=height, margin={"b": room + BAR})
+    axis = {"colorscale": DIVERGING, "cmin": -end, "cmax": end, "colorbar": bar}
+    figure.update_layout(coloraxis=axis, height=height, margin={"b": room + BAR})

@@ -24,13 +24,13 @@ MADE = {
     "codes": (similarity.codes, tables.codes()),
 }
 SAYS = {
-    "maps": ("trustworthiness", "sizes mean nothing"),
+    "maps": ("0 by chance", "sizes mean nothing"),
     "maps of many labels": ("labels beyond the 7 most frequent",),
     "by layer": ("Band: 95 % confidence interval", "Dashed", "shuffled labels"),
     "by class": ("Whiskers: 95 % confidence interval", "Dashed", "shuffled labels"),
-    "one matrix": ("mean over 2 seeds", "single examples"),
+    "one matrix": ("mean over 2 seeds",),
     "matrices": ("mean over 2 seeds",),
-    "codes": ("divided by its own largest score",),
+    "codes": ("the mean of all of that rule",),
 }
 
 
@@ -80,25 +80,21 @@ def test_maps_have_each_point_once_in_its_panel():
     for key, note in zip(rows, notes, strict=True):
         own = groups.get_group(key)
         alike, chance = latent_codes.neighbours(own)
-        told = f"{100 * alike:.0f} % ({100 * chance:.0f})"
-        if key[1] == "target":
-            told = f"r = {alike:.2f}".replace("-", "−")
-        assert note == told
+        assert note == f"<b>{(alike - chance) / (1 - chance):.2f}</b>".replace("-", "−")
 
 
-@pytest.mark.parametrize(("columns", "heads"), [("layer", ["layer 1", "layer 2"]), ("colouring", ["by a", "by b"])])
-def test_maps_of_one_code_are_left_out_and_rows_of_them_are_gone(columns, heads):
+def test_maps_of_one_code_say_so_and_rows_of_them_are_gone():
     table = tables.maps(("a", "b"))
     one = (table["layer"] == 0) & (table["method"] == "hyla")
     table.loc[one, ["x", "y"]] = 0.0
-    figure = latent_codes.maps(table, columns=columns)
-    notes = [note.text for note in figure.layout.annotations]
-    assert [f"<b>{head}</b>" for head in heads] == notes[:2]
+    figure = latent_codes.maps(table)
     titles = [axis.title.text for axis in figure.select_yaxes() if axis.title.text]
-    beside = {"layer": ("<b>HYLA</b><br>by a", 6, 2), "colouring": ("<b>HYLA</b><br>layer 2", 5, 0)}[columns]
-    assert (beside[0] in titles, len(titles), notes.count("one code for all")) == (True, *beside[1:])
-    assert "<b>HYLA</b><br>layer 1" not in titles
+    assert titles == [f"<b>layer {layer}</b><br>by {name}" for layer in (1, 2) for name in "ab"]
+    assert [note.text for note in figure.layout.annotations].count("one code for all examples") == 2
     assert not any(trace.x[0] == 0.0 and set(trace.x) == {0.0} for trace in figure.data), "no dot for all points"
+    table.loc[table["layer"] == 0, ["x", "y"]] = 0.0
+    left = [axis.title.text for axis in latent_codes.maps(table).select_yaxes() if axis.title.text]
+    assert left == titles[2:]
 
 
 @pytest.mark.parametrize("name", ["maps", "maps of many labels"])
@@ -155,29 +151,33 @@ def test_lines_over_layers_are_means_and_controls():
     np.testing.assert_allclose(dashed.y, 20)
 
 
-def test_points_of_classes_are_means_and_controls():
+def test_points_of_classes_are_above_a_constant_answer_and_so_are_their_means():
     figure, table = drawn("by class"), MADE["by class"][1]
-    for layer, axis in enumerate(("y", "y2")):
-        rows = table[table["layer"] == layer]
+    gaps = table.assign(**{name: 100 * (table[name] - table["chance"]) for name in ("value", "shuffled")})
+    means = gaps.groupby(["method", "layer", "seed"])[["value", "shuffled"]].mean().reset_index()
+    below = gaps[gaps["layer"] == 1]
+    for axis, rows, by, places in (("y", means, "layer", [0, 1]), ("y2", below, "label", TERMS)):
         for method in tables.HYPER:
             (points,) = [t for t in figure.data if t.name == method_title(method) and t.yaxis == axis]
-            stats = 100 * over_seeds(rows[rows["method"] == method], "label", "value").loc[TERMS]
+            stats = over_seeds(rows[rows["method"] == method], by, "value").loc[places]
             np.testing.assert_allclose(points.y, stats["mean"])
             np.testing.assert_allclose(points.error_y.array, stats["half"])
-            assert (np.round(points.x) == np.arange(12)).all()
+            assert (np.round(points.x) == np.arange(len(places))).all()
         (dotted,) = [t for t in figure.data if t.name == "trained on shuffled labels" and t.yaxis == axis]
-        np.testing.assert_allclose(dotted.y[::3], 100 * rows.groupby("label")["shuffled"].mean()[TERMS])
+        np.testing.assert_allclose(dotted.y[::3], rows.groupby(by)["shuffled"].mean()[places])
         assert np.isnan(dotted.y[2::3]).all()
     assert list(figure.layout.xaxis2.ticktext) == TERMS
 
 
-def test_whiskers_of_shares_end_at_0_and_100():
+def test_parts_that_examples_vary_in_stand_side_by_side():
     table = MADE["by class"][1]
-    wide = table.assign(value=np.where(table["seed"] < 3, 0.01, 0.99))
-    for points in (trace for trace in drawn("by class", wide).data if trace.mode == "markers"):
-        ends = points.y - points.error_y.arrayminus, points.y + points.error_y.array
-        np.testing.assert_allclose(ends, [np.zeros(12), np.full(12, 100)], atol=1e-9)
-        assert (np.array([half for _, half in points.customdata]) > 50).all(), "hovering tells the whole interval"
+    both = pd.concat([table.assign(part=""), table.assign(part=", other", value=0.0)], ignore_index=True)
+    figure = latent_codes.by_class(both)
+    assert list(figure.layout.xaxis.ticktext) == ["layer 1", "layer 2", "layer 1, other", "layer 2, other"]
+    (alone, also) = (
+        [t.y for t in one.data if t.name == "HYLA" and t.yaxis == "y2"] for one in (drawn("by class"), figure)
+    )
+    np.testing.assert_array_equal(alone, also)
 
 
 @pytest.mark.parametrize("name", ["by layer", "by class"])
@@ -190,18 +190,26 @@ def test_runs_of_few_seeds_are_drawn_in_the_place_of_their_interval(name):
     assert not any(trace.fill or trace.error_y.array is not None for trace in figure.data)
     runs = [trace for trace in figure.data if "seed " in trace.name or "one run" in trace.name]
     drawn_values = np.sort(np.concatenate([trace.y for trace in runs]))
+    if name == "by class":
+        gaps = few.assign(value=few["value"] - few["chance"])
+        means = gaps.groupby(["method", "layer", "seed"])["value"].mean()
+        few = pd.DataFrame({"value": [*gaps.loc[gaps["layer"] == 1, "value"], *means]})
     np.testing.assert_allclose(drawn_values, np.sort(100 * few["value"]))
 
 
-def test_a_layer_from_which_nothing_can_be_read_is_explained():
-    table = MADE["by class"][1]
-    blind = table["value"].where((table["layer"] > 0) | (table["method"] == "softmax"), 0.0)
-    figure = drawn("by class", table.assign(value=blind))
-    (note,) = [note.text for note in figure.layout.annotations if "one code for all examples" in note.text]
-    assert all((method_title(method) in note) == (method != "softmax") for method in tables.HYPER)
-    shown = {trace.name: trace.yaxis for trace in figure.data if trace.showlegend}
-    assert (shown["softmax attention"], shown["HYLA"]) == ("y", "y2"), "named where it is first drawn"
-    assert not any("one code" in note.text for note in drawn("by class").layout.annotations)
+@pytest.mark.parametrize("name", ["by layer", "by class"])
+def test_a_layer_from_which_nothing_can_be_read_is_left_out_and_named(name):
+    table = MADE[name][1]
+    blind = table["value"].where((table["layer"] > 0) | (table["method"] == "softmax"), table["shuffled"])
+    figure = drawn(name, table.assign(value=blind))
+    words = reading(figure)
+    assert all((f"layer 1 of {method_title(method)}" in words) == (method != "softmax") for method in tables.HYPER)
+    (softmax,), (hyla,) = (
+        [trace for trace in figure.data if trace.name == title and trace.yaxis in ("y", None)]
+        for title in ("softmax attention", "HYLA")
+    )
+    known = [np.isfinite(np.array(trace.y, float)).sum() for trace in (softmax, hyla)]
+    assert known[0] == known[1] + 1 and "same code" not in reading(drawn(name))
 
 
 def test_one_seed_has_no_interval():
@@ -214,18 +222,24 @@ def test_one_seed_has_no_interval():
 
 def test_matrices_are_means_over_seeds_in_the_order_of_the_labels():
     figure, table = drawn("matrices"), MADE["matrices"][1]
-    drawn_ = [trace for trace in figure.data if trace.type == "heatmap"]
-    for trace, method in zip(drawn_, tables.HYPER, strict=True):
-        assert list(trace.x) == list(trace.y) == tables.RULES
+    drawn_ = [trace for trace in figure.data if trace.customdata is not None]
+    for trace, method in zip(drawn_, ("hyla", "softmax", "linear"), strict=True):
+        assert list(trace.x) == list(trace.y) == tables.RULES and trace.name == method_title(method)
         own = table[table["method"] == method]
+        every = own[own["a"] != own["b"]].groupby(["a", "b"])["similarity"].mean().mean()
         for a, b in np.ndindex(8, 8):
             one, other = tables.RULES[a], tables.RULES[b]
             cell = own[(own["a"] == one) & (own["b"] == other)]
-            assert trace.z[a][b] == pytest.approx(cell["similarity"].mean())
-            assert trace.customdata[a][b][0] == pytest.approx(cell["pairs"].mean())
-    lowest = min(np.min(trace.z) for trace in drawn_)
-    ends = figure.layout.coloraxis.cmin, figure.layout.coloraxis.cmax
-    assert ends[0] <= lowest and ends[1] == 1
+            assert trace.customdata[a][b][:2] == pytest.approx([cell["similarity"].mean(), cell["pairs"].mean()])
+            shade = cell["similarity"].mean() - every
+            assert np.isnan(trace.z[a][b]) if a == b else trace.z[a][b] == pytest.approx(shade)
+    assert figure.layout.coloraxis.cmin == -figure.layout.coloraxis.cmax
+
+
+def test_the_cells_of_a_pair_have_a_frame():
+    framed = similarity.matrices(MADE["matrices"][1], pair=(tables.RULES[2], tables.RULES[5]))
+    corners = [(shape.x0, shape.y0) for shape in framed.layout.shapes]
+    assert corners == [(1.5, 4.5), (4.5, 1.5)] * 3 and "Framed" in reading(framed)
 
 
 def test_cells_that_fewer_seeds_have_are_slanted():
@@ -239,24 +253,33 @@ def test_cells_that_fewer_seeds_have_are_slanted():
 
 
 def test_one_matrix_has_its_numbers_in_it():
-    matrix, numbers = drawn("one matrix").data
+    _, matrix, numbers = drawn("one matrix").data
     assert len(numbers.text) == 64 and numbers.text[0] == "1.00"
     for text, a, b in zip(numbers.text, numbers.y, numbers.x, strict=True):
-        value = matrix.z[tables.RULES.index(a)][tables.RULES.index(b)]
+        value = matrix.customdata[tables.RULES.index(a)][tables.RULES.index(b)][0]
         assert float(text.replace("−", "-")) == pytest.approx(value, abs=0.0051)
 
 
-def test_codes_are_drawn_less_the_mean_of_labels_over_the_largest_of_their_panel():
+def test_codes_are_drawn_less_the_mean_of_labels_with_the_mean_of_each_below_its_examples():
     figure, table = drawn("codes"), MADE["codes"][1]
-    panels = [(kind, method) for kind in ("sample", "mean") for method in tables.HYPER]
-    for trace, (kind, method) in zip(figure.data, panels, strict=True):
-        own, both = table[(table["kind"] == kind) & (table["method"] == method)], table[table["method"] == method]
-        means = both[both["kind"] == "mean"].groupby("head")["value"].mean().to_numpy()
-        values = own.pivot(index="row", columns="head", values="value").to_numpy() - means
-        largest = np.abs(values).max() if kind == "mean" else np.quantile(np.abs(values), 0.95)
-        np.testing.assert_allclose(trace.z, values / largest)
-        assert list(trace.x) == list(range(1, 17))
-        assert [row[0][0] for row in trace.customdata] == list(own[own["head"] == 0]["label"])
+    for trace, method in zip(figure.data, ("hyla", "softmax", "linear"), strict=True):
+        own = table[table["method"] == method].copy()
+        means = own[own["kind"] == "mean"].pivot(index="label", columns="head", values="value")
+        own["value"] -= own["head"].map(means.mean())
+        largest = own.loc[own["kind"] == "sample", "value"].abs().quantile(0.95)
+        heads = [int(row[2]) - 1 for row in trace.customdata[0]]
+        assert heads == list(means.std().sort_values(ascending=False, kind="stable").index)
+        labels = [row[0][0] for row in trace.customdata]
+        assert list(dict.fromkeys(labels)) == list(dict.fromkeys(own["label"])) and len(trace.y) == len(trace.z) + 1
+        for label in set(labels):
+            rows = own[own["label"] == label].pivot(index=["kind", "row"], columns="head", values="value")[heads]
+            block = np.array(trace.z)[np.array(labels) == label]
+            np.testing.assert_allclose(block[-1], rows.loc["mean"].to_numpy()[0] / largest)
+            np.testing.assert_allclose(block[:-1], rows.loc["sample"] / largest)
+    digits = [note.text for note in figure.layout.annotations if re.fullmatch(r"\d/\d", note.text)]
+    right = sum(int(text.split("/")[0]) for text in digits)
+    examples = table[(table["kind"] == "sample") & (table["head"] == 0)].groupby("method").size()
+    assert right == pytest.approx((similarity.nearest_means(table) * examples).sum())
 
 
 def test_examples_next_to_the_mean_of_their_label_are_counted():

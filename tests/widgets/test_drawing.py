@@ -52,7 +52,7 @@ def test_every_probes_result_has_a_picture():
         variation.value, abs=bars.x[1] - bars.x[0]
     )
     assert all(svg(one.to_dict()) for one in (*figures.values(), lab.plot(landscape("size", "bias"))))
-    assert np.allclose(lab.plot(similarity).data[0].z, similarity.similarity)
+    assert np.allclose(lab.plot(similarity).data[1].customdata[..., 0], similarity.similarity)
     embedded = probes.embed(codes, "pca")
     assert np.array_equal(lab.plot(embedded, labels).data[0].x, embedded.points[:, 0])
     scores = np.zeros((60, codes.shape[1], 2, 2))

@@ -13,6 +13,7 @@ from lab.papers.claims import Claim
 from lab.papers.codes import (
     MAPS,
     Labels,
+    alike,
     by_layer,
     clusters_by,
     decodable,
@@ -73,16 +74,20 @@ def of_context(table: pd.DataFrame) -> pd.DataFrame:
 
 
 def _decoded_summary(table: pd.DataFrame) -> str:
-    of_queries = 100 * table[table["varied"] == QUERY].groupby(["method", "layer"])["value"].mean()
-    table = of_context(table)
-    alive = table.groupby(["method", "layer"])["value"].transform("max") > 0  # else there is one code for all examples
-    table = table.assign(value=table["value"].where(alive), shuffled=table["shuffled"].where(alive))
-    chance, shuffled = 100 * table["chance"].mean(), 100 * table["shuffled"].mean()
+    last = 100 * table[table["layer"] == table["layer"].max()].groupby(["varied", "method"])["value"].mean()
+    chance = 100 * table["chance"].mean()
+    spans = {kind: f"{last[kind].min():.0f} to {last[kind].max():.0f}" for kind in (CONTEXT, QUERY)}
+    yes = {kind: "" if last[kind].min() > chance else "not " for kind in spans}
     return (
-        f"Mean F1 over terms on unseen functions, in %, from the first layer to the last: {by_layer(table)}."
-        f" Saying yes to every term gives {chance:.0f}, decoders of shuffled labels {shuffled:.0f}; where the query"
-        f" varies, not the context, F1 is {of_queries.min():.0f} to {of_queries.max():.0f}."
+        f"In the last layer terms are {yes[CONTEXT]}decodable where the context varies (mean F1 {spans[CONTEXT]} %; yes"
+        f" to every term {chance:.0f}), {yes[QUERY] or 'and '}where the query does, as in the paper's text"
+        f" ({spans[QUERY]} %). Layer by layer: {by_layer(of_context(table))}."
     )
+
+
+def _by_term(table: pd.DataFrame) -> Any:
+    varies = {CONTEXT: "", QUERY: ", query varies"}
+    return latent_codes.by_class(readable(table).assign(part=table["varied"].map(varies)))
 
 
 def _notes(scale: str) -> list[str]:
@@ -94,6 +99,29 @@ def _notes(scale: str) -> list[str]:
         " examples, and points in context vary, as in the reference code's data (the paper's text: the query varies;"
         " then codes follow the query, and hardly tell the terms)",
     ]
+
+
+def readable(table: pd.DataFrame) -> pd.DataFrame:
+    """The table with its terms as products of variables: x₁¬x₂ ¬x₃x₄ in the place of +−−+."""
+
+    def spelled(term: str) -> str:
+        variables = [f"{'¬' if sign == '−' else ''}x{chr(0x2081 + place)}" for place, sign in enumerate(term)]
+        return " ".join("".join(variables[start : start + 2]) for start in range(0, len(variables), 2))
+
+    terms = {label: " ∨ ".join(map(spelled, label.split(" ∨ "))) for label in table["label"].dropna().unique()}
+    return table.assign(label=table["label"].replace(terms))
+
+
+def _terms_or_target(table: pd.DataFrame) -> str:
+    """What the last layer's maps tell of the paper's sentence, that of the two the terms explain them."""
+    last = alike(table).loc[table["layer"].max()]
+    ahead = last.filter(like="term").max(axis=1) - last["target"]
+    words = {
+        True: "As in the paper: terms explain codes more than the function's value, the target. ",
+        False: "The other way round than in the paper: the function's value, the target, explains more than terms. ",
+    }
+    clear = (ahead > 0).nunique() == 1 and ahead.notna().all()
+    return maps_summary(table, words[bool(ahead.iloc[0] > 0)] if clear else "")
 
 
 _claim = partial(Claim, decides="fuzzy logic with the paper's 50,000 steps: 9 runs of 50 minutes", hours=3.8)
@@ -121,7 +149,7 @@ FIG2B = (
 
 _SHARED: dict[str, Any] = {"tasks": ("logic",), "plan": plan, "origin": origin("logic", ("length",))}
 _MAPS: dict[str, Any] = _SHARED | {
-    "summary": maps_summary,
+    "summary": _terms_or_target,
     "notes": lambda scale: [*_notes(scale), MAPS],
     "seeds": ONE,
     "minutes": {"smoke": 0.5, "laptop": 4, "overnight": 30, "paper": 5},
@@ -132,10 +160,10 @@ ENTRIES = (
         "3.2",
         "Terms decoded from latent codes",
         "F1 of logistic regressions that decode from the latent code (the attention scores across heads of the response"
-        " token attending to itself) whether a function has a term, on unseen functions, by term and layer",
+        " token attending to itself) whether a function has a term (12 that training has), on unseen functions",
         "the latent code is predictive of the terms of each function",
         measure=_decoded,
-        plot=lambda table: latent_codes.by_class(of_context(table)),
+        plot=_by_term,
         summary=_decoded_summary,
         notes=lambda scale: [
             *_notes(scale),
@@ -153,11 +181,11 @@ ENTRIES = (
         "hypernetwork/fig2d",
         "3.2",
         "Latent codes on fuzzy logic",
-        "t-SNE of the latent codes of the last layer on unseen functions, coloured by the target and by the first term"
-        " (the signs of its variables, − if negated)",
+        "t-SNE of the latent codes of the last layer on unseen functions of one query, coloured by the target, a"
+        " function's value there, and by its first term",
         "clusters are explained by the terms of the function more than by the value of its output",
         measure=lambda runs, examples: mapped(best_runs(runs), examples, sample, TARGET | FIRST, last=True),
-        plot=partial(latent_codes.maps, height=190),
+        plot=lambda table: latent_codes.maps(readable(table), height=190, most=3),
         claims=FIG2D,
         examples={"smoke": 60, "laptop": 800, "overnight": 1_200, "paper": 2_000},
         **_MAPS,
@@ -166,13 +194,13 @@ ENTRIES = (
         "hypernetwork/figA2",
         "3.2",
         "Latent codes on fuzzy logic, all layers",
-        "t-SNE of the latent codes of each layer on unseen functions, coloured by the target, the function, its first"
-        " and its second term (the signs of its variables, − if negated)",
+        "What explains latent codes on unseen functions of one query: the target, the function, its first or second"
+        " term; on top by layer, below on t-SNE maps",
         "clusters follow the terms",
         measure=lambda runs, examples: mapped(
             best_runs(runs), examples, sample, TARGET | {"function": _functions} | FIRST | SECOND
         ),
-        plot=partial(latent_codes.maps, height=130, columns="colouring"),
+        plot=lambda table: latent_codes.layers(readable(table), ("target", "term 2"), most=3),
         examples={"smoke": 60, "laptop": 500, "overnight": 800, "paper": 1_000},
         **_MAPS,
     ),

@@ -33,7 +33,7 @@ from lab.papers.hypernetwork.settings import (
 )
 from lab.papers.tables import POINTS, paired, per_seed, percent
 from lab.plots import go
-from lab.plots.caption import TOO_EARLY, runs_note, set_reading, too_early
+from lab.plots.caption import runs_note, set_reading, too_early
 from lab.plots.panels import Panel, above, grid, line, method_line, place, run_dots
 from lab.plots.style import GREY, SIZE, method_title, methods_of
 from lab.statistics import over_seeds
@@ -77,9 +77,8 @@ by_layers = partial(plan, numbers=BY_LAYERS, by="layers", values=LAYERS)
 
 
 def _all_sizes(scale: str, seeds: int) -> list[Planned]:
-    wide, deep = plan(scale, seeds), by_layers(scale, seeds)
-    wide = [(labels | {"varied": "problems", "layers": spec.model.layers}, spec) for labels, spec in wide]
-    return wide + [(labels | {"varied": "layers"}, spec) for labels, spec in deep]
+    wide = [(one | {"varied": "problems", "layers": spec.model.layers}, spec) for one, spec in plan(scale, seeds)]
+    return wide + [(labels | {"varied": "layers"}, spec) for labels, spec in by_layers(scale, seeds)]
 
 
 def _most(table: pd.DataFrame) -> pd.DataFrame:
@@ -91,7 +90,7 @@ def _summary_by_problems(table: pd.DataFrame) -> str:
     means = _most(table).groupby("method", sort=False)[["accuracy_ood", "accuracy_test"]].mean()
     words = [f"{method_title(name)} {percent(ood)} (seen {percent(test)})" for name, ood, test in means.itertuples()]
     said = f"Accuracy in % on unseen combinations, with the most problems: {', '.join(words)}."
-    return too_early(_all_solve_seen(table)) + said
+    return too_early(_unlearned(table, "problems")) + said
 
 
 def summary(table: pd.DataFrame, by: str) -> str:
@@ -101,7 +100,14 @@ def summary(table: pd.DataFrame, by: str) -> str:
         means = rows.groupby(by)["accuracy_ood"].mean().reindex(values)
         words.append(f"{method_title(method)} {', '.join(map(percent, means))}")
     said = f"Accuracy in % on unseen combinations for {_written(by, values)}: {'; '.join(words)}."
-    return too_early(solves_seen(table)) + said
+    return too_early(_unlearned(table, by)) + said
+
+
+def _unlearned(table: pd.DataFrame, by: str) -> str:
+    """How much of what training saw is solved, from the worst mean to the best, where it is too little to compare."""
+    early = (_all_solve_seen if by == "problems" else solves_seen)(_most(table))
+    shares = 100 * _most(table).groupby(["method", by])["accuracy_test"].mean()
+    return f"{shares.min():.0f} to {shares.max():.0f} % of seen combinations solved" if early else ""
 
 
 def _written(by: str, values: Sequence) -> str:
@@ -236,8 +242,8 @@ def accuracy(table: pd.DataFrame, by: str) -> go.Figure:
     table: method, problems, `by` (see WHERE), seed, accuracy_ood, accuracy_test (0 to 1), diverged, chosen.
     """
     table = best(table)
-    early = bool(solves_seen(_most(table)))
-    panels = {TOO_EARLY if early else "": table}
+    early = _unlearned(table, by)
+    panels = {too_early(early)[:-2]: table}
     if by != "problems" and table["problems"].nunique() > 1:
         panels = {f"{number:,} problems": rows for number, rows in table.groupby("problems")}
     figure = grid(list(panels), len(panels), 180 if early else 270, top=62, horizontal=24)
@@ -255,8 +261,8 @@ def accuracy(table: pd.DataFrame, by: str) -> go.Figure:
     set_reading(
         figure,
         runs_note(table),
-        "Solid: on unseen combinations. Dotted: on seen ones, fresh problems. Dashed: guessing, 1 of 8 for each"
-        f" feature{'' if by == 'features' else ', drawn for two'}.",
+        "Solid: on unseen combinations. Dotted: on seen ones, fresh problems. Dashed: guessing, 1 of 8 for each feature"
+        f"{'' if by == 'features' else ', drawn for two (K; paper four)'}.",
         _diverged_runs(table),
     )
     return figure
@@ -343,7 +349,7 @@ def _diverged_runs(table: pd.DataFrame) -> str:
 
 
 _SHARED: dict[str, Any] = {"tasks": ("sraven",), "measure": finals}
-_SAYS = "given enough problems and layers, all methods solve 80 % of unseen combinations; HYLA is best with few"
+_SAYS = "given enough {0}, all methods solve 80 % of unseen combinations; with few {0} HYLA is best"
 _SHOWN = "Accuracy (all features of the answer right) on unseen combinations of rules, at the end of training, against"
 
 
@@ -363,8 +369,8 @@ ENTRIES = (
         "hypernetwork/fig4a",
         "4.4",
         "SRAVEN by number of training problems",
-        f"{_SHOWN} the number of problems trained on; thin: on combinations that training saw",
-        _SAYS,
+        f"{_SHOWN} the number of problems trained on, at the paper's smallest width; thin: on seen combinations",
+        _SAYS.format("problems"),
         plan=plan,
         plot=partial(accuracy, by="problems"),
         summary=_summary_by_problems,
@@ -381,8 +387,8 @@ ENTRIES = (
         "hypernetwork/fig4b",
         "4.4",
         "SRAVEN by number of layers",
-        f"{_SHOWN} the number of layers; thin: on combinations that training saw",
-        _SAYS,
+        f"{_SHOWN} the number of layers; thin: on seen combinations",
+        _SAYS.format("layers"),
         claims=(FIG4B,),
         minutes={"smoke": 0.5, "laptop": 19, "paper": 6_300},
         **_varying("layers", LAYERS)
@@ -414,8 +420,7 @@ ENTRIES = (
         "hypernetwork/fig5c",
         "4.4",
         "SRAVEN by number of heads",
-        f"{_SHOWN} the number of attention heads, which is the size of the latent code; the width that they share out"
-        " stays",
+        f"{_SHOWN} the number of attention heads, which is the size of the latent code; all heads together are as wide",
         "a single head, which leaves one value network to rescale, is noticeably worse",
         minutes={"smoke": 0.5, "laptop": 15, "paper": 1_500},
         claims=(FIG5C,),

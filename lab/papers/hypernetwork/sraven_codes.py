@@ -32,6 +32,7 @@ from lab.tasks.stream import Examples
 
 MOST = {scale: numbers[-1:] for scale, numbers in PROBLEMS.items()}
 PAIR = ("addition", "subtraction")
+HALF = 0.5  # of the way from chance to all alike
 NO_CLUSTERS = "no layer's codes cluster by rule or target"
 plan = partial(sraven.plan, numbers=MOST)
 
@@ -55,15 +56,47 @@ def _maps(colours: dict[str, codes.Labels], last: bool = False) -> Callable[[Lab
     return lambda runs, examples: codes.mapped(best_runs(runs), examples, codes.fresh, colours, last)
 
 
-def _maps_summary(table: pd.DataFrame) -> str:
-    """What all maps of codes say (`codes.maps_summary`), and which rules no answer on the map follows."""
-    labels = set(table.loc[table["colouring"] == "rule", "label"])
-    absent = [rule for rule in RULES if labels and rule not in labels]
-    return codes.maps_summary(table) + (f" No answer here follows {' or '.join(absent)}." if absent else "")
+def _absent(labels: pd.Series) -> str:
+    """Which rules no answer follows."""
+    known = set(labels.dropna())
+    absent = [rule for rule in RULES if known and rule not in known]
+    return f" No answer here follows {' or '.join(absent)}." if absent else ""
+
+
+def _target_summary(table: pd.DataFrame) -> str:
+    last = codes.alike(table)["target"].max()
+    return codes.maps_summary(table, f"The target explains {'little' if last < HALF else 'much'} of these maps. ")
+
+
+def _rule_summary(table: pd.DataFrame) -> str:
+    last = codes.alike(table)["rule"].loc[table["layer"].max()]
+    verdict = ""
+    if last.notna().all():
+        most, least = method_title(last.idxmax()), method_title(last.idxmin())
+        verdict = f"Codes of {most} cluster by rule most clearly, those of {least} least. "
+    return codes.maps_summary(table, verdict) + _absent(table["label"])
+
+
+def _layers_summary(table: pd.DataFrame) -> str:
+    """Whether rules and the target explain more of the last layer or of the second, if it is so in all methods."""
+    near, words = codes.alike(table).unstack("method"), []
+    for name, expected in (("rule", True), ("target", False)):
+        change = (near.iloc[-1] - near.iloc[1])[name]
+        if change.notna().all() and (change > 0).nunique() == 1:
+            more = bool(change.iloc[0] > 0)
+            words.append(f"{name} {'yes' if more else 'no'} ({'as in' if more == expected else 'against'} the paper)")
+    verdict = f"Explains more of the last than of the second layer: {', '.join(words)}. " if words else ""
+    return codes.maps_summary(table, verdict)
 
 
 def _deep_summary(table: pd.DataFrame) -> str:
-    return too_early("" if latent_codes.clustered(table) else NO_CLUSTERS) + codes.maps_summary(table)
+    last = table[table["layer"] == table["layer"].max()]
+    rule, target = (latent_codes.neighbours(last[last["colouring"] == name]) for name in ("rule", "target"))
+    problem = too_early("" if latent_codes.clustered(table) else NO_CLUSTERS)
+    return problem + (
+        f"In the last of {last['layer'].iloc[0] + 1} layers {percent(rule[0])} % of neighbours have the same rule (by"
+        f" chance {percent(rule[1])}); correlation of a point's target with its neighbours' mean {target[0]:.2f}."
+    )
 
 
 def _decoded_summary(table: pd.DataFrame) -> str:
@@ -79,17 +112,22 @@ def _alike_summary(table: pd.DataFrame) -> str:
     pair = different[different[["a", "b"]].isin(PAIR).all(axis=1)]
     if pair.empty:
         return "No problem has addition or subtraction in its last place, so they cannot be compared."
-    words = []
-    for method, rows in different.groupby("method", sort=False):
-        pair_mean = pair.loc[pair["method"] == method, "similarity"].mean()
-        words.append(f"{method_title(method)} {pair_mean:.2f} (all pairs {rows['similarity'].mean():.2f})")
-    return f"Cosine similarity of addition and subtraction: {', '.join(words)}."
+    words, ranks = [], []
+    for method, rows in different[different["a"] < different["b"]].groupby("method", sort=False):
+        means = rows.groupby(["a", "b"])["similarity"].mean()
+        ranks.append(int((means > means[PAIR]).sum()) + 1)
+        words.append(f"{method_title(method)} {means[PAIR]:.2f} (rank {ranks[-1]}; all pairs {means.mean():.2f})")
+    alike = f"Addition and subtraction are among the {max(ranks)} most alike of {len(means)} pairs of rules"
+    return f"{alike}: cosine similarity {', '.join(words)}."
 
 
 def _listed_summary(table: pd.DataFrame) -> str:
     shares, number = similarity.nearest_means(table), table["label"].nunique()
     words = ", ".join(f"{method_title(method)} {percent(share)}" for method, share in shares.items())
-    return f"Codes of the sample nearest to the mean of their own rule, in %: {words} (chance {100 / number:.0f})."
+    return (
+        f"Most alike by rule in {method_title(shares.idxmax())}. Codes nearest to the mean of their rule, in %: {words}"
+        f" (chance {100 / number:.0f})." + _absent(table["label"])
+    )
 
 
 _CODES = (
@@ -183,7 +221,6 @@ _SEEDS: dict[str, Any] = _SHARED | {
 _ONE: dict[str, Any] = _SHARED | {"seeds": ONE, "minutes": {"smoke": 0.5, "laptop": 20, "overnight": 90, "paper": 200}}
 _LAST: dict[str, Any] = _ONE | {
     "plot": partial(latent_codes.maps, height=200),
-    "summary": _maps_summary,
     "notes": lambda scale: _notes(scale, codes.MAPS),
     "examples": {"smoke": 60, "laptop": 800, "overnight": 1_200, "paper": 2_000},
 }
@@ -197,6 +234,7 @@ ENTRIES = (
         " target",
         "magnitude explains clusters more in early layers",
         measure=_maps(TARGET, last=True),
+        summary=_target_summary,
         **_LAST,
     ),
     Entry(
@@ -207,6 +245,7 @@ ENTRIES = (
         " answer follows",
         "clusters of the last layer match the rules",
         measure=_maps(RULE, last=True),
+        summary=_rule_summary,
         claims=FIG5B,
         **_LAST,
     ),
@@ -217,7 +256,7 @@ ENTRIES = (
         "Cosine similarity between the mean latent codes of rules in the last layer, on unseen combinations",
         "related rules such as addition and subtraction can have similar codes (HYLA)",
         measure=lambda runs, examples: codes.similarities(best_runs(runs), examples, codes.fresh, rules, RULES),
-        plot=similarity.matrices,
+        plot=partial(similarity.matrices, pair=PAIR),
         summary=_alike_summary,
         notes=_notes,
         examples=_MANY,
@@ -247,13 +286,13 @@ ENTRIES = (
         "hypernetwork/figA6",
         "4.4",
         "Latent codes on SRAVEN, all layers",
-        "t-SNE of the latent codes of each layer on unseen combinations of rules, coloured by the magnitude of the"
-        " target and by the rule that the answer follows",
+        "What explains latent codes on unseen combinations of rules: the rule that the answer follows, or the magnitude"
+        " of the target; on top by layer, below on t-SNE maps",
         "early layers cluster by magnitude, the last one by rule",
         measure=_maps(TARGET | RULE),
         claims=FIGA6,
-        plot=partial(latent_codes.maps, height=130, columns="layer"),
-        summary=_maps_summary,
+        plot=partial(latent_codes.layers, below=("rule",)),
+        summary=_layers_summary,
         notes=lambda scale: _notes(
             scale,
             codes.MAPS,
@@ -268,12 +307,12 @@ ENTRIES = (
         "4.4",
         "Latent codes of a deep model on SRAVEN, all layers",
         "How far neighbours on a t-SNE map of latent codes are alike, by the rule of the answer and by the target, in"
-        " each layer of the deepest softmax transformer; where codes have clusters, the last layer's maps, too",
-        "codes of a softmax transformer with 16 layers, coloured by rule and by magnitude; no claim in words",
+        " each layer of the deepest softmax transformer",
+        "with 16 layers, magnitude explains clusters more in early layers, the rule in the last ones",
         tasks=("sraven",),
         plan=_deepest,
         measure=_maps(RULE | TARGET),
-        plot=partial(latent_codes.layers, none=f"{TOO_EARLY}: {NO_CLUSTERS}"),
+        plot=partial(latent_codes.layers, below=("rule", "target"), none=f"{TOO_EARLY}: {NO_CLUSTERS}"),
         summary=_deep_summary,
         notes=_deep_notes,
         origin=origin("sraven", ("steps", "layers")),
@@ -285,8 +324,8 @@ ENTRIES = (
         "hypernetwork/figA8",
         "4.4",
         "Attention scores across heads, rule by rule",
-        "Latent codes of the last layer on unseen combinations, less the mean of all rules: a sample for each rule, and"
-        " the mean of each rule; part C of the paper's figure, their similarities, is Figure 5E here",
+        "Latent codes of the last layer on unseen combinations, less the mean of all rules: examples of each rule, and"
+        " its mean",
         "codes of a rule are alike",
         measure=lambda runs, examples: codes.listed(best_runs(runs), examples, codes.fresh, rules, RULES),
         plot=similarity.codes,

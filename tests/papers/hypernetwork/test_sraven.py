@@ -2,6 +2,7 @@
 
 import json
 import re
+from itertools import product
 
 import numpy as np
 import pandas as pd
@@ -151,8 +152,8 @@ def test_models_that_have_not_learned_the_task_are_pale_and_the_first_words(made
     for share, early in ((0.49, True), (0.51, False)):
         some = table.assign(accuracy_test=share)
         drawn = found.plot(some)
-        assert found.summary(some).startswith("Not trained far enough to tell: with 48 problems") == early
-        assert ("<b>Not trained far enough to tell</b>" in [note.text for note in drawn.layout.annotations]) == early
+        assert found.summary(some).startswith(words := "Not trained far enough to tell: 49 to 49 %") == early
+        assert any(note.text.startswith(f"<b>{words}") for note in drawn.layout.annotations) == early
         assert {trace.opacity for trace in drawn.data if trace.legendgroup} == {0.5 if early else 1}
 
 
@@ -180,31 +181,27 @@ def test_diverged_runs_are_left_out_and_counted(made):
     assert "–, –" in words and "nan" not in words
 
 
-def test_maps_of_the_last_layer_stand_above_how_alike_neighbours_are_in_each():
+def test_how_alike_neighbours_are_in_each_layer_stands_above_maps_of_the_last_ones():
     """Where the labels lie apart; else there are no maps, and the title says so."""
-    noise = tables.maps(("rule", "target"), layers=8, methods=["softmax"])
-    last = (noise["colouring"] == "rule") & (noise["layer"] == 7)
+    noise = tables.maps(("rule", "target"), layers=5, methods=["softmax", "linear"])
+    last = (noise["colouring"] == "rule") & (noise["layer"] == 4)
     apart = noise.assign(x=noise["x"] + 99 * noise["label"].where(last).astype(float).fillna(0))
+    same = (apart["method"] == "linear") & (apart["layer"] == 2)
+    apart.loc[same, ["x", "y"]] = 0.0
     assert latent_codes.clustered(apart) and not latent_codes.clustered(noise)
-    drawn, panels = latent_codes.layers(apart), {}
-    for trace in drawn.data:
-        panels.setdefault(trace.yaxis, []).append(np.stack([trace.x, trace.y], 1))
-    titles = [note.text for note in drawn.layout.annotations if "layer" in note.text]
-    assert titles[:2] == ["<b>layer 8, by rule</b>", "<b>layer 8, by target</b>"] and len(panels) == 4
-    for colouring, points in zip(("rule", "target"), list(panels.values())[:2], strict=True):
-        rows = apart[(apart["colouring"] == colouring) & (apart["layer"] == 7)]
-        assert sorted(map(tuple, np.concatenate(points))) == sorted(zip(rows["x"], rows["y"], strict=True))
-    alone = latent_codes.layers(noise, none="nothing")
+    drawn = latent_codes.layers(apart, ("rule",))
+    rows = [axis.title.text for axis in drawn.select_yaxes() if axis.title.text]
+    assert rows == [f"<b>layer {layer}</b><br>by rule" for layer in (2, 4, 5)], "in layer 3 one method has one code"
+    assert "same code in layer 3 of linear attention" in reading(drawn)
+    alone = latent_codes.layers(noise, ("rule",), none="nothing")
     assert [note.text for note in alone.layout.annotations] == ["<b>nothing</b>"]
-    assert {trace.yaxis for trace in alone.data} == {"y"}, "one panel"
     for table, plot in ((apart, drawn), (noise, alone)):
-        for name in ("rule", "target"):
-            (trace,) = [trace for trace in plot.data if trace.name == f"by {name}"]
-            rows = [table[(table["colouring"] == name) & (table["layer"] == layer)] for layer in range(8)]
-            shares = [
-                np.subtract(*latent_codes.neighbours(one)) / (1 - latent_codes.neighbours(one)[1]) for one in rows
-            ]
-            assert list(trace.y) == pytest.approx(shares)
+        for method, name in product(("softmax", "linear"), ("rule", "target")):
+            (trace,) = [trace for trace in plot.data if trace.name == f"{method} attention, by {name}"]
+            of_one = table[(table["colouring"] == name) & (table["method"] == method)]
+            found = [latent_codes.above_chance(rows) for _, rows in of_one.groupby("layer")]
+            np.testing.assert_array_equal(trace.y, found)
+            np.testing.assert_array_equal(trace.x, np.arange(5) + 6 * (name == "target"))
         assert "by chance" in reading(plot)
 
 

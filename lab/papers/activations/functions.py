@@ -13,13 +13,12 @@ from torch import Tensor, nn
 from lab.models.small_language import ACTIVATIONS, SmallLanguageModel, Stacked, learned
 from lab.nonlinearity.kan import bases, knots
 from lab.papers.activations.settings import FAMILIES, FIXED, KANS, METHODS, NAMES, SEEDS, TITLES, origin, plan
-from lab.papers.activations.small_models import COLOURS
 from lab.papers.entry import Entry
 from lab.papers.tables import Labelled, alive
 from lab.plots import go
 from lab.plots.caption import set_reading
-from lab.plots.panels import Panel, grid, line
-from lab.plots.style import INK, faded
+from lab.plots.panels import Panel, grid, line, named
+from lab.plots.style import BLUE, GREY, INK, ORANGE, faded
 from lab.run import Run
 
 WIDE = 4.0  # functions are drawn from -WIDE to WIDE
@@ -27,6 +26,7 @@ POINTS = 81
 QUANTILES = {"5 %": 0.05, "median": 0.5, "95 %": 0.95}
 BOX = {"lowerfence": 0.05, "q1": 0.25, "median": 0.5, "q3": 0.75, "upperfence": 0.95}
 FIXED_LINE = "fixed"
+LAYER_INKS = (ORANGE, BLUE)
 EDGES = 1_000  # functions of a KAN's layer that quantiles are of
 LEARNING = (*FIXED, "kan")
 BEFORE = dict.fromkeys(FIXED, 1.0) | {"prelu": 0.25}  # a learned parameter before training
@@ -105,18 +105,25 @@ def edges(spec: SmallLanguageModel, layers: Sequence[dict[str, Tensor]], x: Tens
 
 
 def summary(table: pd.DataFrame) -> str:
-    words = []
+    words, farther = [], []
     for family, rows in alive(table).groupby("family", sort=False):
-        quantiles = rows.groupby("method", sort=False)["value"].quantile((0.05, 0.95)).unstack()
-        ranges = [f"{TITLES[str(method)]} {low:.2f} to {high:.2f}" for method, (low, high) in quantiles.iterrows()]
-        words.append(f"{FAMILIES[str(family)]}: {', '.join(ranges)}")
-    return f"Nine of ten learned parameters of {'; '.join(words)}; at first .25 (PReLU), 1 (others)."
+        of_family = []
+        for method, values in rows.groupby("method", sort=False):
+            medians, start = values.groupby("layer")["value"].median(), BEFORE[str(method)]
+            farther.append(abs(medians.iloc[-1] - start) > abs(medians.iloc[0] - start))
+            of_family.append(f"{TITLES[str(method)]} {', '.join(f'{one:.2f}' for one in medians)} (at first {start:g})")
+        words.append(f"{FAMILIES[str(family)]}, medians by layer: {'; '.join(of_family)}")
+    verdict = (
+        "Parameters of the last layer go farther from their start than those of the first. " if all(farther) else ""
+    )
+    return f"{verdict}{'. '.join(words)}."
 
 
 def fig_functions(table: pd.DataFrame, functions: pd.DataFrame) -> go.Figure:
-    """One row an activation. Left: its functions, a panel a family; right: its learned parameters by family and layer.
+    """One row an activation. Left: its functions by layer, a panel a family; right: its parameters by family and layer.
 
-    table: family, method, layer, parameter, value, diverged; functions: family, method, line, x, value.
+    table: family, method, layer, parameter, value, diverged; functions: family, method, line, x, value (drawn of KANs,
+    which have no parameter in common; others follow from their parameters, in which they rise or fall at every x).
     """
     methods = [name for name in LEARNING if name in set(functions["method"])]
     families = [family for family in FAMILIES if family in set(functions["family"])]
@@ -130,63 +137,66 @@ def fig_functions(table: pd.DataFrame, functions: pd.DataFrame) -> go.Figure:
             "" if method == "kan" else f"{TITLES[method]}, its {PARAMETER[method]} by layer",
         )
     ]
-    last = len(families) + 1
+    last, table = len(families) + 1, alive(table)
     figure = grid(titles, last, 118, gap=52, top=70, horizontal=52)
     for row, method in enumerate(methods, 1):
+        rows = table[table["method"] == method]
         for column, family in enumerate(families, 1):
+            of_family, at = rows[rows["family"] == family], (row, column)
             curves = functions[(functions["method"] == method) & (functions["family"] == family)]
-            _draw_functions(figure, curves, family, (row, column))
-        rows = alive(table)[lambda rows, method=method: rows["method"] == method]
+            if method == "kan":
+                lines = {name: part.set_index("x")["value"] for name, part in curves.groupby("line")}
+                _draw_band(figure, lines, "KAN: all layers", GREY, at)
+                continue
+            for layer, values in of_family.groupby("layer")["value"]:
+                lines = {name: _curve(method, values.quantile(share)) for name, share in QUANTILES.items()}
+                _draw_band(figure, lines, f"layer {layer + 1}", LAYER_INKS[layer % len(LAYER_INKS)], at)
+            start = _curve(method, BEFORE[method])
+            look = {"name": "start of training", "legendgroup": "start", "showlegend": not named(figure, "start")}
+            line(figure, start.index, start, INK, at, 1.2, "dot", hoverinfo="skip", **look)
         if len(rows):
             _draw_parameters(figure, rows, method, (row, last))
     for column in range(1, last):
         figure.update_xaxes(title_text="input", row=len(methods), col=column)
+    figure.update_yaxes(title_text="output", col=1)
     set_reading(
         figure,
-        f"Left{' and middle' if others else ''}: line and band are of all channels, layers and seeds; of gated"
-        " activations, the gate's function; of a KAN, functions of edges, which have no parameter in common. Right: G1"
-        " is GPT-Neo's first layer; boxes, quartiles; whiskers, 5th to 95th percentile; dotted, before training.",
+        "Lines, and lines in boxes: medians of all channels and seeds; bands, whiskers: 5th to 95th percentile; boxes:"
+        " quartiles. Of gated activations: the gate's function. Of a KAN: functions of edges.",
     )
     return figure
 
 
-def _draw_functions(figure: go.Figure, rows: pd.DataFrame, family: str, at: Panel) -> None:
-    lines = {name: part.set_index("x")["value"] for name, part in rows.groupby("line")}
+@torch.no_grad()
+def _curve(method: str, value: float) -> pd.Series:
+    """The function with this parameter, over x."""
+    x, phi = torch.linspace(-WIDE, WIDE, POINTS), ACTIVATIONS[method](1)
+    for parameter in phi.parameters():
+        parameter.fill_(value)
+    return pd.Series(_values(phi, x[:, None], method)[:, 0].tolist(), x.tolist())
+
+
+def _draw_band(figure: go.Figure, lines: dict[str, pd.Series], name: str, ink: str, at: Panel) -> None:
     if not set(QUANTILES) <= set(lines):
         return  # every run diverged
-    low, middle, high = (lines[name] for name in QUANTILES)
-    ink = COLOURS[family]
-    look: dict[str, Any] = {"fill": "toself", "mode": "none", "fillcolor": faded(ink, 0.25)}
-    look |= {"name": f"{FAMILIES[family]}, 5th to 95th percentile", "showlegend": at[0] == 1}
-    look |= {"hoverinfo": "skip", "row": at[0], "col": at[1]}
+    low, middle, high = (lines[one] for one in QUANTILES)
+    look: dict[str, Any] = {"fill": "toself", "mode": "none", "fillcolor": faded(ink, 0.25), "hoverinfo": "skip"}
+    look |= {"name": f"{name}, 5th to 95th percentile", "showlegend": False, "row": at[0], "col": at[1]}
     x, y = np.concatenate([low.index, low.index[::-1]]), np.concatenate([high, low[::-1]])
     figure.add_scatter(x=x, y=y, **look)
-    look = {"name": f"{FAMILIES[family]}, median after training", "legendgroup": family, "showlegend": at[0] == 1}
+    look = {"name": name, "legendgroup": name, "showlegend": not named(figure, name)}
     line(figure, middle.index, middle, ink, at, 2.2, hovertemplate="φ(%{x:.2f}) = %{y:.3f}", **look)
-    if FIXED_LINE in lines:
-        fixed = lines[FIXED_LINE]
-        look = {"name": "without parameters", "legendgroup": FIXED_LINE, "showlegend": at == (1, 1)}
-        line(figure, fixed.index, fixed, INK, at, 1.2, "dot", hoverinfo="skip", **look)
 
 
 def _draw_parameters(figure: go.Figure, rows: pd.DataFrame, method: str, at: Panel) -> None:
-    """A box a layer and family: G1 is GPT-Neo's first layer."""
-    for family, of_family in rows.groupby("family", sort=False):
-        title, values = FAMILIES[str(family)], of_family.groupby("layer")["value"]
-        shares = values.quantile(list(BOX.values())).unstack()
-        box = {name: shares[share] for name, share in BOX.items()}
-        look = {
-            "name": title,
-            "marker": {"color": COLOURS[str(family)]},
-            "showlegend": False,
-            "row": at[0],
-            "col": at[1],
-        }
-        figure.add_box(x=[f"{title[0]}{layer + 1}" for layer in shares.index], **box, **look)
+    """A box a layer and family."""
+    for (family, layer), values in rows.groupby(["family", "layer"], sort=False)["value"]:
+        box = {name: [values.quantile(share)] for name, share in BOX.items()}
+        place = f"layer {layer + 1}" if rows["family"].nunique() == 1 else f"{FAMILIES[family]}, {layer + 1}"
+        look = {"marker": {"color": LAYER_INKS[layer % len(LAYER_INKS)]}, "showlegend": False}
+        figure.add_box(x=[place], name=f"{FAMILIES[family]}, layer {layer + 1}", **box, **look, row=at[0], col=at[1])
     figure.add_hline(BEFORE[method], line={"color": INK, "width": 1.2, "dash": "dot"}, row=at[0], col=at[1])
     figure.update_yaxes(title_text=PARAMETERS[rows["parameter"].iloc[0]], row=at[0], col=at[1])
-    if method == list(FIXED)[-1]:
-        figure.update_xaxes(title_text="model and layer", row=at[0], col=at[1])
 
 
 ENTRIES = (
@@ -194,9 +204,9 @@ ENTRIES = (
         "activations/fig_functions",
         "3.1",
         "Activations with learned parameters, in small language models",
-        "Each activation that learns, by family of models, next to the one without parameters: the middle nine tenths"
-        " of the functions of all channels, layers and seeds, and the distribution of their parameters by layer",
-        "what the parameters learn is not printed; they are expected to help",
+        "Left: functions of each activation that learns, by layer, next to the start of training. Right: their"
+        " parameters",
+        "what the parameters learn is not printed",
         # runs of the table
         plan=lambda scale, seeds: plan(scale, seeds, [name for name in METHODS[scale] if name in LEARNING]),
         measure=parameters,

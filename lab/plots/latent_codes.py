@@ -327,11 +327,11 @@ def by_class(table: pd.DataFrame, score: str = "F1", what: str = "term") -> go.F
     over = gaps.groupby(["method", "part", "seed"], sort=False)[["value", "shuffled"]].mean().reset_index()
     classes = in_order(table["label"].unique())
     figure = grid(
-        [f"mean over {what}s", f"{layers[last].iloc[0]}: each {what}"], 1, height=150, gap=64, top=84, left=72
+        [f"mean over {what}s", f"{(layers + parts)[last].iloc[0]}: each {what}"], 1, height=150, gap=64, top=84, left=72
     )
     for row, (rows, by, places) in enumerate(
         (
-            (over, "part", list(dict.fromkeys(sorted(over["part"], key=lambda part: (len(part), part))))),
+            (over, "part", list(dict.fromkeys(gaps["part"]))),
             (gaps[last], "label", classes),
         ),
         1,
@@ -375,7 +375,7 @@ def alive(table: pd.DataFrame) -> tuple[pd.DataFrame, str]:
     """The rows of layers with different codes for different examples, and the others' names: where there is one code,
     a decoder of shuffled labels says what any other does. table: as of `by_layer`."""
     kinds = ["layer", "method", *({"part"} & set(table))]
-    groups = table.assign(same=table["value"] == table["shuffled"]).groupby(kinds, sort=False)["same"]
+    groups = table.assign(same=np.isclose(table["value"], table["shuffled"])).groupby(kinds, sort=False)["same"]
     words = [f"layer {keys[0] + 1} of {method_title(keys[1])}" for keys, same in groups if same.all()]
     return table[~groups.transform("all")], " and ".join(words)
 

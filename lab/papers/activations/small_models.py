@@ -141,12 +141,15 @@ def summary(table: pd.DataFrame) -> str:
     early = above_chance(table)
     if not len(known):
         return f"{losses_said} BLiMP is not measured: its sentences were not here (`lab data fetch blimp` gets them)."
-    means = known.groupby("family", sort=False)["blimp"].agg(["min", "max"])
+    each = known.groupby(["family", "method"], sort=False)["blimp"].mean()
+    means = each.groupby("family", sort=False).agg(["min", "max"])
     ranges = [f"{FAMILIES[str(family)]} {low:.1f} to {high:.1f} %" for family, (low, high) in means.iterrows()]
     most = known["ties"].max()
     ties = f"; ties at most {most:.1f} %" if most >= 0.05 else ""
     first = too_early(f"{early} ({_floor(table):g} %)" if early else "")
-    return f"{first}BLiMP, {known['pairs'].max():,} pairs: {', '.join(ranges)}{ties}. {losses_said}"
+    return (
+        f"{first}BLiMP, {known['pairs'].max():,} pairs, means of activations: {', '.join(ranges)}{ties}. {losses_said}"
+    )
 
 
 def notes(scale: str) -> list[str]:

@@ -86,7 +86,7 @@ def _decoded_summary(table: pd.DataFrame) -> str:
 
 
 def _by_term(table: pd.DataFrame) -> Any:
-    varies = {CONTEXT: "", QUERY: ", query varies"}
+    varies = {CONTEXT: ", context varies", QUERY: ", query varies"}
     return latent_codes.by_class(readable(table).assign(part=table["varied"].map(varies)))
 
 
@@ -159,8 +159,8 @@ ENTRIES = (
         "hypernetwork/fig2b",
         "3.2",
         "Terms decoded from latent codes",
-        "F1 of logistic regressions that decode from the latent code (the attention scores across heads of the response"
-        " token attending to itself) whether a function has a term (12 that training has), on unseen functions",
+        "F1 of logistic regressions that decode from the latent code (attention scores across heads of the response"
+        " token attending to itself) whether an unseen function has a term (12 of 16 are in any)",
         "the latent code is predictive of the terms of each function",
         measure=_decoded,
         plot=_by_term,

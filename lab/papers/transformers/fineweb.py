@@ -411,8 +411,7 @@ ENTRIES = (
         "Larger language models: loss and training time",
         "Left: loss on held-out text by depth, against ReLU's. Right: time of a training step against GELU's, timed"
         " side by side where this was made; the learned function exactly, and as a polynomial of degree 18",
-        "as good as ReLU or better from 4 layers on; a spline takes up to 2.8 times GELU's time, a polynomial less than"
-        " GELU in the two deepest",
+        "as good as ReLU or better from 4 layers on; a spline takes up to 2.8 times GELU's time, polynomials less",
         tasks=NAMES,
         plan=plan_table6,
         measure=measure_timed,

@@ -269,7 +269,7 @@ ENTRIES = (
         "Learned functions, made symmetric or smooth",
         "Left: the MLP non-linearity learned for a task, and symmetrized (averaged with its most similar mirror image)."
         " Right: mean test accuracy over training with it, and with polynomials, minus that with the learned one",
-        "in language models, symmetrized are almost always worse, higher degrees better",
+        "in language models symmetrized ones are worse, higher degrees better",
         tasks=TASKS,
         plan=plan_fig12,
         measure=measure_fig12,

@@ -379,7 +379,7 @@ ENTRIES = (
         "3.1",
         "Image sets: ReLU and learned functions",
         f"Test accuracy of {SHOWN}",
-        "in classification all models perform similarly; in regression learned functions are better, above all those"
+        "models are alike in classification; in regression learned functions are better, above all those"
         " learned from zero",
         plot=fig2,
         summary=_by_mode,

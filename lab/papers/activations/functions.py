@@ -111,12 +111,10 @@ def summary(table: pd.DataFrame) -> str:
         for method, values in rows.groupby("method", sort=False):
             medians, start = values.groupby("layer")["value"].median(), BEFORE[str(method)]
             farther.append(abs(medians.iloc[-1] - start) > abs(medians.iloc[0] - start))
-            of_family.append(f"{TITLES[str(method)]} {', '.join(f'{one:.2f}' for one in medians)} (at first {start:g})")
-        words.append(f"{FAMILIES[str(family)]}, medians by layer: {'; '.join(of_family)}")
-    verdict = (
-        "Parameters of the last layer go farther from their start than those of the first. " if all(farther) else ""
-    )
-    return f"{verdict}{'. '.join(words)}."
+            of_family.append(f"{TITLES[str(method)]} {', '.join(f'{one:.2f}' for one in medians)}")
+        words.append(f"{FAMILIES[str(family)]} {'; '.join(of_family)}")
+    verdict = "The last layer leaves its start farther than the first. " if all(farther) else ""
+    return f"{verdict}Medians by layer: {'. '.join(words)}. At first .25 (PReLU), 1 (others)."
 
 
 def fig_functions(table: pd.DataFrame, functions: pd.DataFrame) -> go.Figure:

@@ -136,7 +136,7 @@ def summary(table: pd.DataFrame) -> str:
         losses = rows.groupby("method", sort=False)["loss"].mean().sort_values()
         ends = [f"{TITLES[losses.index[at]]} {losses.iloc[at]:.3f}" for at in (0, -1)]
         words.append(f"{FAMILIES[str(family)]} {' to '.join(ends)}")
-    losses_said = f"Loss on held-out text, nats a predicted token: {'; '.join(words)}."
+    losses_said = f"Held-out loss, nats a token: {'; '.join(words)}."
     known = table.dropna(subset=["blimp"])
     early = above_chance(table)
     if not len(known):
@@ -147,9 +147,7 @@ def summary(table: pd.DataFrame) -> str:
     most = known["ties"].max()
     ties = f"; ties at most {most:.1f} %" if most >= 0.05 else ""
     first = too_early(f"{early} ({_floor(table):g} %)" if early else "")
-    return (
-        f"{first}BLiMP, {known['pairs'].max():,} pairs, means of activations: {', '.join(ranges)}{ties}. {losses_said}"
-    )
+    return f"{first}BLiMP, {known['pairs'].max():,} pairs, means: {', '.join(ranges)}{ties}. {losses_said}"
 
 
 def notes(scale: str) -> list[str]:

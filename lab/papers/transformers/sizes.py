@@ -132,8 +132,8 @@ FIG13 = (
         "It is best to learn the function of the MLP alone",
         _mlp_alone_is_best,
         language.some_text,
-        "6 seeds and 3 searches of each size",
-        1.0,
+        "12 seeds and 3 searches of each size",
+        2.0,
     ),
 )
 

@@ -338,17 +338,16 @@ def _spread(figure: go.Figure, blocks: int, lines: int) -> None:
 def _summary(table: pd.DataFrame) -> str:
     course = table[table["part"] == "course"].sort_values("x").groupby(["table", "method", "seed"])["value"]
     rises = (course.last() - course.first()).groupby(["table", "method"]).mean() > 0
-    most, aligned = (_part(table, part).mean().unstack("table") for part in ("solution", "alignment"))
-    orders = aligned.reindex([RELU, IAFS, TREES]).apply(lambda means: " < ".join(means.dropna().sort_values().index))
-    return (
-        f"Complexity rises in training in {rises.sum()} of {counted(len(rises), 'network')}; of those kept it is"
-        f" highest with {_by_words(most.dropna(axis=1, how='all').idxmax())}. Alignment with axes: {_by_words(orders)}."
+    kept, around, aligned = (
+        _part(table, part).mean().unstack("table") for part in ("solution", "ambient", "alignment")
     )
-
-
-def _by_words(words: pd.Series) -> str:
-    """Words of tables, each once, with the tables that they are true of."""
-    return ", ".join(f"{word} ({', '.join(names)})" for word, names in words.index.groupby(words).items())
+    higher, known = (around > kept).sum().sum(), (around.notna() & kept.notna()).sum().sum()
+    means = aligned.reindex([RELU, IAFS, TREES]).apply(lambda one: ", ".join(f"{x} {v:.2f}" for x, v in one.items()))
+    return (
+        f"Complexity rises in training in {rises.sum()} of {counted(len(rises), 'network')}; around the solution it is"
+        f" higher than there in {higher} of {known}. Alignment with axes:"
+        f" {'; '.join(f'{words} ({name})' for name, words in means.items())}."
+    )
 
 
 def _numbers(table: pd.DataFrame) -> str:

@@ -150,7 +150,7 @@ def fig4(table: pd.DataFrame) -> go.Figure:
 def fig18(table: pd.DataFrame) -> go.Figure:
     """One row a set and mode: test against training accuracy, test accuracy against complexity. table: as of `fig4`."""
     panels = list(table.groupby(["set", "mode"], sort=False))
-    heads = [text for (name, mode), _ in panels for text in (f"{TITLES[name]}, {mode}", "complexity")]
+    heads = [text for (name, mode), _ in panels for text in 2 * [f"{TITLES[name]}, {mode}"]]
     figure = grid(heads, 2, 190, gap=84, top=96, horizontal=60)
     for line, (_, rows) in enumerate(panels, 1):
         _points(figure, rows, "accuracy_train", (line, 1), line == 1, "training accuracy %{x:.1f} %")

@@ -22,14 +22,14 @@ from lab.papers.entry import Entry, Planned
 from lab.papers.simplicity.complexity import kept_accuracy, log_odds, variation
 from lab.papers.simplicity.tables import settings
 from lab.papers.simplicity.tables.settings import IAFS, LEARNED, LINEAR, METHODS, NEIGHBOURS, RELU, TANH, TREES, tables
-from lab.papers.tables import POINTS, Labelled
+from lab.papers.tables import POINTS, Labelled, gains_on_rows
 from lab.plots import go
 from lab.plots.caption import counted, set_reading
 from lab.plots.panels import grid, name_axes, place, points, whiskers
 from lab.plots.style import GREY, METHOD_SYMBOLS, SIZE, colour
 from lab.run import Run
 from lab.scale import model_scale
-from lab.statistics import INTERVAL, over_seeds
+from lab.statistics import INTERVAL, LEVEL, over_seeds
 from lab.tasks import Tabular
 
 BASELINES = {NEIGHBOURS: "knn", TREES: "trees"}  # by their names in lab.models.baselines
@@ -127,10 +127,17 @@ def of_tables(table: pd.DataFrame, value: str = "accuracy") -> pd.DataFrame:
 
 
 def over_relu(table: pd.DataFrame) -> str:
-    """On how many tables which networks are more accurate than ReLU's, in a sentence."""
-    means = of_tables(table)
-    text = ", ".join(f"{one} on {(means[one] > means[RELU]).sum()}" for one in settings.NETWORKS[1:] if one in means)
-    return f"More accurate than ReLU: {text} of {counted(len(means), 'table')}."
+    """On how many tables which networks are more accurate than ReLU's, and surely so, in a sentence."""
+    wide, words = chosen_means(table), []
+    for method in settings.NETWORKS[1:]:
+        pairs = {
+            name: ((name, method), (name, RELU)) for name in wide.columns.unique("table") if (name, method) in wide
+        }
+        tested = {name: settings.rows_tested(name) for name in pairs}
+        known = [one.estimate for one in gains_on_rows(wide, pairs, tested, above=0.0, unit=POINTS)]
+        sure = sum(one.interval(LEVEL)[0] > 0 for one in known)
+        words += [f"{method} on {sum(one.effect > 0 for one in known)} (surely {sure})"] * bool(pairs)
+    return f"More accurate than ReLU: {', '.join(words)} of {counted(wide.columns.unique('table').size, 'table')}."
 
 
 def over_tables(table: pd.DataFrame, ours: str, theirs: str, **claimed) -> Verdict:

@@ -280,5 +280,7 @@ def _seeds(table: pd.DataFrame) -> str:
     table = table[table["split"] == "test"] if "split" in table else table  # other seeds choose rates on `val`
     by = [name for name in ("task", "table") if name in table]
     counts = table.groupby(by)["seed"].nunique() if by else pd.Series([table["seed"].nunique()])
+    if not counts.sum():
+        return ""
     fewest, most = counts.min(), counts.max()
     return f"{counted(most, 'seed')}." if fewest == most else f"{fewest} to {counted(most, 'seed')}."

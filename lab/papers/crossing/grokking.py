@@ -317,7 +317,7 @@ def plot(table: pd.DataFrame) -> go.Figure:
             cells = _ways(part[part["function"] == function])
             for loss, symbol in zip(LOSSES, ("circle", "diamond-open"), strict=True):
                 _draw_ways(figure, cells[cells["loss"] == loss], loss, colour(function), symbol, (row, column))
-            best = cells[cells["median"] == cells["median"].min()].head(1)
+            best = cells[np.isfinite(cells["median"]) & (cells["median"] == cells["median"].min())].head(1)
             ring: dict[str, Any] = {"name": "the soonest", "showlegend": False, "hoverinfo": "skip"}
             points(figure, best["median"], best["y"], VERMILLION, (row, column), 15, "circle-open", **ring)
             ring |= {"mode": "text", "text": [f"{step:,.0f}" for step in best["median"]], "textposition": "middle left"}
@@ -332,12 +332,13 @@ def plot(table: pd.DataFrame) -> go.Figure:
     figure.update_yaxes(showticklabels=False, col=2)
     figure.update_yaxes(showticklabels=True, ticktext=names, col=1)
     figure.update_xaxes(title_text="first step with 95 % on test (log scale)", row=len(kinds))
-    other = [f"{task}, {function}: {one}" for task, function, _, best, one in _soonest(rows) if one != best]
+    there = [each for each in _soonest(rows) if np.isfinite(each[2])]
+    other = [f"{task}, {function}: {one}" for task, function, _, best, one in there if one != best]
     set_reading(
         figure,
         f"Marks: medians of {rows['seed'].nunique()} runs; lines: from the soonest to the latest, or to the last step"
-        " where some never get there (cross: most). no decay: AdamW without it, with ReLU alone; ⊥Grad has none either,"
-        " and takes no step along the weights. StableMax: a softmax without exponentials.",
+        " where some never get there (cross: half or more). no decay: AdamW without it, with ReLU alone; ⊥Grad has none"
+        " either, and takes no step along the weights. StableMax: a softmax without exponentials.",
         "In seconds, the same optimizers are soonest" + (f", but {'; '.join(other)}." if other else "."),
     )
     return figure

@@ -114,7 +114,7 @@ def summary(table: pd.DataFrame) -> str:
         early += [name] if verdict.reason else []
         words.append(f"{name} {_points(verdict)} (unseen combinations: {unseen})")
     first = too_early(f"on {' and '.join(early)} HYLA with {RELU} is not above chance" if early else "")
-    return f"{first}With the learned φ, points above {RELU}: {'; '.join(words)}."
+    return f"With the learned φ, points above {RELU}: {'; '.join(words)}. {first}".rstrip()
 
 
 def _points(verdict: Verdict) -> str:

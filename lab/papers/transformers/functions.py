@@ -132,9 +132,8 @@ def summary_fig12(table: pd.DataFrame) -> str:
     several = cells["low"].notna()
     ours = cells[several & (cells["method"] == SYMMETRIZED)]
     noise = f"Symmetrized: clearly worse on {int((ours['high'] < 0).sum())} of {len(ours)} tasks"
-    noise += f" ({int(clear(cells[several]).sum())} of {several.sum()} differences are). "
-    said = "Points, minus the learned"
-    return f"{noise if several.any() else ''}{said}: {'; '.join(words)}."
+    noise += f" ({int(clear(cells[several]).sum())} of {several.sum()} differences). "
+    return f"{noise if several.any() else ''}Points, minus learned: {'; '.join(words)}."
 
 
 def _range(by_task: dict[str, float]) -> str:
@@ -150,7 +149,7 @@ def _range(by_task: dict[str, float]) -> str:
 
 
 def _shown(rows: pd.DataFrame) -> dict[str, int]:
-    """The degree of each method that is drawn and summarized: the paper's of polynomials, the highest of the series."""
+    """The degree of each method in the summary: the paper's of polynomials, the highest of the series."""
     degrees = {method: set(rows.loc[rows["method"] == method, "degree"]) for method in NAMES}
     return {
         method: PAPERS if method == POLYNOMIAL and PAPERS in values else max(values)
@@ -269,7 +268,7 @@ ENTRIES = (
         "Learned functions, made symmetric or smooth",
         "Left: the MLP non-linearity learned for a task, and symmetrized (averaged with its most similar mirror image)."
         " Right: mean test accuracy over training with it, and with polynomials, minus that with the learned one",
-        "in language models symmetrized ones are worse, higher degrees better",
+        "in language models almost always worse; higher degrees are better",
         tasks=TASKS,
         plan=plan_fig12,
         measure=measure_fig12,

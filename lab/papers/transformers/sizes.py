@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from lab.estimates import Estimate
 from lab.papers.claims import Claim, Verdict, all_of
 from lab.papers.entry import Entry, Planned
 from lab.papers.tables import POINTS, alive, learned_functions
@@ -34,6 +35,7 @@ from lab.plots.functions import by_method, gelu
 from lab.plots.panels import above, grid, points, run_dots
 from lab.plots.style import GREY, GRID, METHOD_SYMBOLS, colour, faded, methods_of
 from lab.spec import Learned, Shaped, replace
+from lab.statistics import LEVEL
 from lab.tasks.named import task_title
 
 SEEDS = settings.TEXT_SEEDS | {"laptop": 6}  # two left a factor of 12.7 on a standard error
@@ -72,7 +74,7 @@ def summary_perplexity(table: pd.DataFrame) -> str:
 
 def _summary(table: pd.DataFrame, gains: Callable, what: str) -> str:
     known = [gains(rows, "method", BASELINE) for _, rows in by_size(table)]
-    words = over_sizes({method: gain.effect for method, gain in one.items()} for one in known)
+    words = over_sizes(known)
     noise = language.clear_of_noise([gain for one in known for gain in one.values()], table)
     return f"{noise}{task_title(table['task'].iloc[0])}, {what}: {words}."
 
@@ -86,21 +88,22 @@ def summary_symmetrized(table: pd.DataFrame) -> str:
     return f"{language.clear_of_noise(pairs.values(), table)}{said}"
 
 
-def over_sizes(sizes: Iterable[Mapping[str, float]]) -> str:
-    """What a caption says of numbers by method, one mapping a size: their range, and at how many they are above 0.
+def over_sizes(sizes: Iterable[Mapping[str, Estimate]]) -> str:
+    """What a caption says of gains by method, one mapping a size: their range, and at how many they are clear of noise.
 
-    >>> over_sizes([{"learned MLP": 1.12}, {"learned MLP": -0.16}])
-    'learned MLP −0.16 to +1.12 (above 0 at 1 of 2)'
+    >>> from lab import estimates
+    >>> over_sizes([{"learned MLP": estimates.mean([1.1, 1.2])}, {"learned MLP": estimates.mean([-0.9, 0.5])}])
+    'learned MLP −0.20 to +1.15 (clear: 1 of 2)'
     """
-    values: dict[str, list[float]] = {}
+    known: dict[str, list[Estimate]] = {}
     for one in sizes:
-        for method, value in one.items():
-            if not isnan(value):  # every run of that size diverged
-                values.setdefault(method, []).append(value)
+        for method, gain in one.items():
+            if not isnan(gain.effect):  # every run of that size diverged
+                known.setdefault(method, []).append(gain)
     return ", ".join(
-        f"{method} {signed(min(numbers), 2)} to {signed(max(numbers), 2)}"
-        f" (above 0 at {sum(value > 0 for value in numbers)} of {len(numbers)})"
-        for method, numbers in values.items()
+        f"{method} {signed(min(gain.effect for gain in gains), 2)} to {signed(max(gain.effect for gain in gains), 2)}"
+        f" (clear: {sum(gain.interval(LEVEL)[0] > 0 for gain in gains)} of {len(gains)})"
+        for method, gains in known.items()
     )
 
 
@@ -249,7 +252,7 @@ def fig12(table: pd.DataFrame, functions: pd.DataFrame) -> go.Figure:
     return figure
 
 
-def _shakespeare(number: int, tokens: str, smoke: str, words: str) -> Entry:
+def _shakespeare(number: int, tokens: str, smoke: str, words: str, minutes: float) -> Entry:
     texts = {"smoke": f"moby_dick {smoke}"} | dict.fromkeys(("laptop", "paper"), f"shakespeare {tokens}")
     names = tuple(dict.fromkeys(texts.values()))
     return Entry(
@@ -267,7 +270,7 @@ def _shakespeare(number: int, tokens: str, smoke: str, words: str) -> Entry:
         claims=FIG13,
         origin=texts_origin(names),
         seeds=SEEDS,
-        minutes={"smoke": 0.5, "laptop": 18, "paper": 800},
+        minutes={"smoke": 0.5, "laptop": minutes, "paper": 800},
     )
 
 
@@ -308,6 +311,6 @@ ENTRIES = (
         place=("fig", "", 12, "language"),
         **_STORIES,
     ),
-    _shakespeare(13, "char", "char", "characters"),
-    _shakespeare(14, "gpt2", "bpe", "subwords"),
+    _shakespeare(13, "char", "char", "characters", 13),
+    _shakespeare(14, "gpt2", "bpe", "subwords", 25),
 )

@@ -136,8 +136,9 @@ def over_relu(table: pd.DataFrame) -> str:
         tested = {name: settings.rows_tested(name) for name in pairs}
         known = [one.estimate for one in gains_on_rows(wide, pairs, tested, above=0.0, unit=POINTS)]
         sure = sum(one.interval(LEVEL)[0] > 0 for one in known)
-        words += [f"{method} on {sum(one.effect > 0 for one in known)} (surely {sure})"] * bool(pairs)
-    return f"More accurate than ReLU: {', '.join(words)} of {counted(wide.columns.unique('table').size, 'table')}."
+        words += [f"{method} on {sum(one.effect > 0 for one in known)} ({sure})"] * bool(pairs)
+    where = counted(wide.columns.unique("table").size, "table")
+    return f"More accurate than ReLU (surely): {', '.join(words)} of {where}."
 
 
 def over_tables(table: pd.DataFrame, ours: str, theirs: str, **claimed) -> Verdict:
@@ -377,7 +378,7 @@ ENTRIES = (
         "E.4",
         "Kinds of models on each table",
         f"Test accuracy on each table: {SHOWN}",
-        "in almost all cases ReLU is surpassed by TanH with a prefactor, learned functions and learned input functions",
+        "in almost all cases ReLU is surpassed by TanH with a prefactor, learned functions and input functions",
         plot=fig20,
         summary=lambda table: f"{over_relu(table)} {_summary(table)}",
         claims=FIG20,

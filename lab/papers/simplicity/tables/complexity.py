@@ -273,8 +273,8 @@ ENTRIES = (
         "E.4",
         "Test against training accuracy on tables",
         f"Each mark a model, its training and its test accuracy: {SHOWN}",
-        "accuracy is almost always best with input functions, and the better models are more complex; k-NN, trees and"
-        " learned functions lie outside the front of ReLU networks",
+        "accuracy is almost always best with input functions, and better models are more complex; k-NN, trees"
+        " and learned functions lie outside the front of ReLU networks",
         plot=partial(marks, x="training", x_title="training accuracy (%)"),
         claims=FIG22,
         summary=_fit_summary,

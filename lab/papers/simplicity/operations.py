@@ -286,9 +286,11 @@ def _summary(table: pd.DataFrame) -> str:
     specific = cells[~cells["function"].isin((RELU, EVERY))]
     means = 100 * specific.groupby("function")["score"].mean()
     text = ", ".join(f"{row.method} {row.ours:.1f} (paper {row.theirs})" for row in ours.itertuples())
+    count = table["task"].nunique()
+    fewer = f"{count} of the paper's {len(ALL)} operations, so means are not over the same ones. "
     return (
-        f"{table['task'].nunique()} of the paper's {len(ALL)} operations, so means are not over the same ones. Mean"
-        f" score in %: {text}; columns from {means.min():.1f} to {means.max():.1f} (paper 22.2 to 80.5)."
+        f"{fewer if count < len(ALL) else ''}Mean score in %: {text}; columns from {means.min():.1f} to"
+        f" {means.max():.1f} (paper 22.2 to 80.5)."
     )
 
 

@@ -292,14 +292,12 @@ def _against(base: str) -> Callable[[pd.DataFrame], str]:
         for kind in (one for one in table["method"].unique() if one not in (RELU, base)):
             gap, printed = _difference(table, kind, base), PRINTED[kind][0] - PRINTED[base][0]
             low, high = gap.interval(LEVEL)
-            verdict = "better" if low > 0 else "worse" if high < 0 else "too near to tell"
+            verdict = " better," if low > 0 else " worse," if high < 0 else " too near to tell,"
+            verdict = verdict if np.isfinite(low) else ""
             stayed = f" ({STAYED})" if left_start(kind)(table, "") else ""
-            phrases.append(f"{names[kind]}{stayed} {verdict}, {effect(gap)} points (paper {signed(printed)})")
+            phrases.append(f"{names[kind]}{stayed}{verdict} {effect(gap)} points (paper {signed(printed)})")
         ours, printed = means(table).set_index("key")["mean"][RELU], PRINTED[RELU][0]
-        less = (
-            f" All are less accurate than in the paper ({RELU} {ours:.1f}, paper {printed})." if ours < printed else ""
-        )
-        return f"Compared to {names[base]}: {'; '.join(phrases)}.{less}"
+        return f"Compared to {names[base]}: {'; '.join(phrases)}. {RELU} has {ours:.1f} % (paper {printed})."
 
     return words
 

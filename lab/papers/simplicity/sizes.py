@@ -18,7 +18,7 @@ from lab.papers.simplicity.grokking import CONVERGED, faster, left_of_delay
 from lab.papers.simplicity.settings import ADDITION, LEVEL, METHODS, RELU, grokking, of_operations
 from lab.papers.tables import steps_to
 from lab.plots import go
-from lab.plots.caption import set_reading
+from lab.plots.caption import counted, set_reading
 from lab.plots.panels import grid, points
 from lab.plots.style import GREY, INK
 from lab.spec import replace
@@ -83,7 +83,7 @@ def plot(table: pd.DataFrame) -> go.Figure:
     set_reading(
         figure,
         "One point a run; the line is their mean, where all get there. A function is learned for each size, at the"
-        " width of Figure 11. Between the lines: how many times as fast. The dashed line is the last step.",
+        " width of Figure 11. Between the lines: how many times as fast. The dotted line is the last step.",
     )
     return figure
 
@@ -100,12 +100,19 @@ def _ratios(table: pd.DataFrame, level: float) -> dict[float, Verdict]:
 
 
 def _summary(table: pd.DataFrame) -> str:
-    words = [
-        f"{ratio.effect:.1f} [{ratio.low:.1f}, {ratio.high:.1f}] with {_fraction(size)}"
-        for size, ratio in _ratios(table, LEVEL).items()
-    ]
-    sizes = ", ".join(words)
-    return f"How much sooner depends on the size: to {PERCENT}, learned functions are so many times as fast: {sizes}."
+    ratios, seeds = _ratios(table, LEVEL), table.groupby(table["width"] == WIDE)["seed"].nunique()
+    wide = f" ({seeds[True]} at width {WIDE})" if True in seeds and seeds[True] < seeds.max() else ""
+    number = f"{counted(seeds.max(), 'seed')}{wide}."
+    if not ratios:
+        return f"With no size do runs enough get to {PERCENT} for a ratio. {number}"
+    known = ratios.values()
+    depends = "How much sooner depends on the size. " if any(a.low > b.high for a in known for b in known) else ""
+    sizes = ", ".join(f"{_times(ratio)} with {_fraction(size)}" for size, ratio in ratios.items())
+    return f"{depends}To {PERCENT}, learned functions are so many times as fast as {RELU}: {sizes}. {number}"
+
+
+def _times(ratio: Verdict) -> str:
+    return f"{ratio.effect:.1f}{f' [{ratio.low:.1f}, {ratio.high:.1f}]' if np.isfinite(ratio.low) else ''}"
 
 
 def _numbers(table: pd.DataFrame) -> str:
@@ -114,8 +121,7 @@ def _numbers(table: pd.DataFrame) -> str:
     for size in table["size"].unique():
         if all(size in ratios for ratios in by_level):
             known = [ratios[float(size)] for ratios in by_level]
-            each = ", ".join(f"{one.effect:.1f} [{one.low:.1f}, {one.high:.1f}]" for one in known)
-            words.append(f"{_fraction(float(size))}: {each}")
+            words.append(f"{_fraction(float(size))}: {', '.join(map(_times, known))}")
     levels = ", ".join(CONVERGED)
     return f"How many times as fast as ReLU the learned function gets {levels}, by size: {'; '.join(words)}."
 

@@ -289,7 +289,7 @@ def fig29(table: pd.DataFrame) -> go.Figure:
     set_reading(
         figure,
         "Each mark is a mean over paths. The mean frequency does not depend on how far a function is from a straight"
-        " line (of a parabola it is 0.59, however flat): with small α it falls no further, total variation does.",
+        " line: of a parabola it is 0.59, however flat.",
         f"Not drawn, because a measure is 0: {zeros} of {len(table)}." if zeros else "",
     )
     return figure

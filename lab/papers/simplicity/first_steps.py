@@ -112,13 +112,19 @@ def _ends(table: pd.DataFrame, method: str) -> dict[str, pd.Series]:
     return {case: one for case, one in ends.items() if len(one)}
 
 
-def _sooner_everywhere(table: pd.DataFrame) -> Verdict:
-    """At every fraction and width where either method gets there; a run that does not counts with its last step."""
+def _times_as_fast(table: pd.DataFrame) -> list[Verdict]:
+    """At each fraction and width; a run that does not get there counts with its last step."""
     verdicts = []
     for case, rows in _cells(table).items():
         slow, fast = (rows[method]["step"].fillna(np.inf) for method in METHODS)
         lasts = tuple(float(rows[method]["last"].max()) for method in METHODS)
         verdicts.append(ratio_of_steps(slow, fast, lasts, LEVEL, above=1.0, case=case))
+    return verdicts
+
+
+def _sooner_everywhere(table: pd.DataFrame) -> Verdict:
+    """At every fraction and width where either method gets there."""
+    verdicts = _times_as_fast(table)
     return all_of([verdict for verdict in verdicts if not verdict.reason] or verdicts)
 
 
@@ -177,8 +183,9 @@ def fig13(table: pd.DataFrame) -> go.Figure:
     set_reading(
         figure,
         f"One point a run; the line is their mean, where all get there. Left: width {common['width']};"
-        f" right: {100 * common['fraction']:.0f} % of the table. Above the dashed line, the last step (×): runs"
-        f" that never get there. Hollow: runs that get there and end below {100 * FLOOR:.0f} %.",
+        f" right: {100 * common['fraction']:.0f} % of the table. Above the dotted line, the last step (×): runs"
+        f" that never get there; in ratios they have their last step. Hollow: runs that get there and end below"
+        f" {100 * FLOOR:.0f} %.",
     )
     return figure
 
@@ -209,24 +216,28 @@ def draw_steps(figure: go.Figure, rows: pd.DataFrame, method: str, top: float, a
 
 def _summary(table: pd.DataFrame) -> str:
     """Who gets there sooner, and who does not stay there."""
-    means = table.groupby(["fraction", "width", "method"])["step"].mean().unstack("method")
-    times = (means[RELU] / means[LEARNED]).dropna()
-    alone = means[LEARNED].notna() & means[RELU].isna()
-    ends = " to ".join(dict.fromkeys(f"{end:.1f}" for end in (times.min(), times.max())))
-    words = [f"{ends} times as fast as ReLU in {_settings(len(times))}"] if len(times) else []
-    words += [f"alone to get there in {_settings(alone.sum())}"] if alone.any() else []
-    words += [f"never there in {_settings(means[LEARNED].isna().sum())}"] if means[LEARNED].isna().any() else []
+    times, kinds = [], []
+    for ratio, rows in zip(_times_as_fast(table), _cells(table).values(), strict=True):
+        relu, learned = (rows[method]["step"].notna().any() for method in METHODS)
+        if relu and learned and not ratio.reason:
+            times.append(ratio.effect)
+        else:
+            kinds.append("never there" if not learned else "seldom there" if relu else "alone to get there")
+    words = [f"{_span(times, '.1f')} times as fast as ReLU in {counted(len(times), 'setting')}"] if times else []
+    words += [f"{kind} in {counted(kinds.count(kind), 'setting')}" for kind in sorted(set(kinds))]
+    runs = table[table["method"] == LEARNED].groupby(["fraction", "width"]).size()
     fallen = [
-        f"{100 * share:.0f} % and width {width} it falls back, to {100 * rows['accuracy'].min():.0f} to"
-        f" {100 * rows['accuracy'].max():.0f} % at the end"
+        f"{100 * share:.0f} % and width {width}, {len(rows)} of {counted(runs[share, width], 'run')} fall back, to"
+        f" {_span(100 * rows['accuracy'], '.0f')} % at the end"
         for (share, width), rows in _fallen(table[table["method"] == LEARNED]).groupby(["fraction", "width"])
     ]
     but = f" But with {', with '.join(fallen)}." if fallen else ""
     return f"To {PERCENT}, the learned function is {', '.join(words)}.{but}"
 
 
-def _settings(number: int) -> str:
-    return counted(int(number), "setting")
+def _span(values: pd.Series | list[float], places: str) -> str:
+    """The least and the largest; one where both read the same."""
+    return " to ".join(dict.fromkeys(f"{end:{places}}" for end in (min(values), max(values))))
 
 
 def _fallen(table: pd.DataFrame) -> pd.DataFrame:
@@ -250,8 +261,7 @@ def _numbers(table: pd.DataFrame) -> str:
         text = ", ".join(f"{method} {one.notna().sum()} of {len(one)}" for method, one in first.items())
         words.append(f"{100 * fraction:.0f} % of the table, width {width}: {text}")
     later = [
-        f"{counted(len(rows), 'run')} with {method}, width {width}, at"
-        f" {100 * rows['accuracy'].min():.0f} to {100 * rows['accuracy'].max():.0f} %"
+        f"{counted(len(rows), 'run')} with {method}, width {width}, at {_span(100 * rows['accuracy'], '.0f')} %"
         for (method, width), rows in _fallen(table).groupby(["method", "width"], sort=False)
     ]
     return (

@@ -261,7 +261,7 @@ def reached_words(table: pd.DataFrame) -> str:
 def function_words(figure: go.Figure) -> str:
     """How learned functions are to be read; of sines where one is drawn."""
     drawn = any(trace.name == SINE and trace.showlegend for trace in figure.data)
-    sine = " Dashed: that sine, in periods per unit, where it explains more than noise." if drawn else ""
+    sine = " Dotted: that sine, in periods per unit, where it explains more than noise." if drawn else ""
     return (
         "Shaded: inputs in a trained network. R²: share of the function's variance there that a sine on a straight line"
         f" explains (noise: of random knots, in 19 of 20 draws).{sine}"

@@ -241,6 +241,7 @@ def fig15(table: pd.DataFrame) -> go.Figure:
     """
     shown, pairs = [kind for kind in INTERPOLATIONS if kind in set(table["method"])], _pairs(table)
     figure = grid([*[""] * COLUMNS, *pairs], COLUMNS, 150, gap=58, top=98, horizontal=34)
+    drawn = []
     for number, kind in enumerate(shown):
         at, chosen = place(number, COLUMNS), table[(table["method"] == kind) & table["chosen"].astype(bool)]
         starts = chosen.groupby("start")["restart"].nunique()
@@ -249,6 +250,7 @@ def fig15(table: pd.DataFrame) -> go.Figure:
         above(figure, f"<b>{INTERPOLATIONS[kind]}</b><br>{words}", *at)
         figure.layout.annotations[-1].update(align="left")
         curves = list(chosen[chosen["start"] == start].groupby("restart"))[:DRAWN]
+        drawn.append(len(curves))
         for n, (restart, rows) in enumerate(curves):
             look: dict[str, Any] = {"name": "chosen function", "showlegend": not n + number, "legendgroup": "chosen"}
             hover = f"restart {restart + 1}: φ(%{{x:.2f}}) = %{{y:.3f}}"
@@ -268,9 +270,10 @@ def fig15(table: pd.DataFrame) -> go.Figure:
     figure.update_xaxes(title_text="input x", row=1 + -(-len(pairs) // COLUMNS))
     figure.update_yaxes(title_text="φ(x)", col=1)
     figure.update_annotations(selector={"yshift": 3}, font_size=SIZE - 1)
+    few = " to ".join(dict.fromkeys(map(str, (min(drawn), max(drawn)))))
     set_reading(
         figure,
-        f"Above: {DRAWN} of the functions that searches chose on validation data, of the start that most have. Below:"
+        f"Above: {few} of the functions that searches chose on validation data, of the start that most have. Below:"
         " one restart's linear and cubic function, ranked from the least to the most alike; r: their correlation over"
         f" control points. Vertical scales differ, and go by |x| up to {INSIDE}.",
     )

@@ -311,16 +311,19 @@ def _like_which(table: pd.DataFrame) -> str:
 
 def _averaged_summary(functions: pd.DataFrame) -> str:
     """What is left of the ups and downs where knots are averaged, of functions learned from zero."""
-    gaps = []
-    for knots in (1, AVERAGED):
+    words = []
+    for knots, name in (
+        (AVERAGED, f"averaged over {AVERAGED} knots"),
+        (1, "as they are, with the noise of single knots"),
+    ):
         turns = _turns(functions, FROM_ZERO, knots)
-        gaps.append(estimates.mean(turns[REGRESSION] - turns[CLASSIFICATION]))
-    low = gaps[1].interval(LEVEL)[0]
-    verdict = "are still more irregular" if low > 0 else "are no more irregular"
+        gap = estimates.mean(turns[REGRESSION] - turns[CLASSIFICATION])
+        low, high = gap.interval(LEVEL)
+        verdict = ", more irregular" if low > 0 else ", less irregular" if high < 0 else ", not clearly different"
+        words.append(f"{name}, {effect(gap)}{verdict if np.isfinite(low) else ''}")
     return (
-        f"Averaged over {AVERAGED} knots, functions from zero for regression {verdict} than those for classification"
-        f" (ups and downs in multiples of their range: {effect(gaps[1])}); as they are, with the noise of single knots,"
-        f" they seem so ({effect(gaps[0])})."
+        "Functions from zero for regression, against those for classification (difference in ups and downs, in"
+        f" multiples of their range): {'; '.join(words)}."
     )
 
 

@@ -85,13 +85,17 @@ def _steering(table: pd.DataFrame) -> str:
     names = names_of(table["task"].iloc[0])
     for spectral, rows in table.groupby("spectral", sort=False):
         more = {name: estimates.mean(measures.steering(rows, tile)) for tile, name in names.items()}
-        steers = [name for name, points in more.items() if points.interval(LEVEL)[0] > 0]
-        which = f"with{'' if spectral else 'out'} spectral normalization " if table["spectral"].nunique() > 1 else ""
-        verdict = "both functions steer" if len(steers) == 2 else "neither function steers"
-        verdict = f"the function for {steers[0]} alone steers" if len(steers) == 1 else verdict
+        ends = {name: points.interval(LEVEL) for name, points in more.items()}
+        steers = [name for name, (low, _) in ends.items() if low > 0]
+        of = "it" if words else "spectral normalization"
+        which = f"with{'' if spectral else 'out'} {of} " if table["spectral"].nunique() > 1 else ""
+        verdict = "both functions steer" if len(steers) == 2 else "neither function clearly steers"
+        verdict = f"only the function for {steers[0]} clearly steers" if len(steers) == 1 else verdict
+        away = [f", that for {name} steers away from its own" for name, (_, high) in ends.items() if high < 0]
         numbers = ", ".join(f"{name} {effect(points)}" for name, points in more.items())
-        unit = "" if words else " points more than ReLU to its tile"
-        words.append(f"{which}{verdict} ({numbers}{unit})")
+        unit, to = ("", "") if words else (" points more than ReLU", " to its tile")
+        sure = np.isfinite([*ends.values()]).all()
+        words.append(which + (f"{verdict}{to}{''.join(away)} ({numbers}{unit})" if sure else f"{numbers}{unit}{to}"))
     text = "; ".join(words)
     return f"{text[0].upper()}{text[1:]}."
 
@@ -116,7 +120,7 @@ def fig9(table: pd.DataFrame, functions: pd.DataFrame) -> go.Figure:
     figure.update_yaxes(title_text="φ(x)", row=2, col=1)
     set_reading(
         figure,
-        "Prefers: accuracy where its tile alone tells the label less that where the other one does; each function and"
+        "Prefers: accuracy where its tile alone tells the label minus that where the other one does; each function and"
         " ReLU at the step that is best on validation data of that tile. Small, thin: one run; large, thick: means;"
         f" whiskers: {INTERVAL}.",
         _diverged(table, names),
@@ -246,7 +250,7 @@ def _draw_restarts(figure: go.Figure, rows: pd.DataFrame, method: str, at: Panel
     line(figure, x, x.clip(lower=0), GREY, at, 1.4, "dot", hoverinfo="skip", showlegend=False, name="ReLU, φ")
     _draw_function(figure, rows[chosen], method, at)
     others = ["thin: other restarts"] * bool((~chosen).any())
-    _inside(figure, "<br>".join(filter(None, [_likeness(rows[chosen]), "dashed: ReLU", *others])), at)
+    _inside(figure, "<br>".join(filter(None, [_likeness(rows[chosen]), "dotted: ReLU", *others])), at)
 
 
 def _draw_function(figure: go.Figure, rows: pd.DataFrame, method: str, at: Panel) -> None:

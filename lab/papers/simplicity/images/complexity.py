@@ -12,9 +12,27 @@ from lab import estimates
 from lab.papers.claims import NOTHING, Claim, Verdict, all_of, on_every_reading
 from lab.papers.entry import Entry
 from lab.papers.simplicity.complexity import logarithms, probabilities, variation
-from lab.papers.simplicity.images.accuracy import SHOWN, TASKS, accuracies, against, diverged_runs, notes, plan
-from lab.papers.simplicity.images.settings import CLASSIFICATION, FIRST, FROM_ZERO, REGRESSION, SEEDS, TITLES, origin
-from lab.papers.tables import Labelled, alive, ratios
+from lab.papers.simplicity.images.accuracy import (
+    SHOWN,
+    TASKS,
+    accuracies,
+    against,
+    diverged_runs,
+    images_tested,
+    notes,
+    plan,
+)
+from lab.papers.simplicity.images.settings import (
+    CLASSIFICATION,
+    FIRST,
+    FROM_ZERO,
+    REGRESSION,
+    RELU,
+    SEEDS,
+    TITLES,
+    origin,
+)
+from lab.papers.tables import Labelled, alive, gains_on_rows, ratios
 from lab.plots import go
 from lab.plots.caption import set_reading, true_minus
 from lab.plots.panels import above, grid, log_axis, place, points
@@ -125,15 +143,38 @@ def _ranks(table: pd.DataFrame) -> str:
 
 
 def _summary(table: pd.DataFrame) -> str:
-    """Where more complex models are more accurate, and where less."""
-    kinds: dict[str, list[str]] = {"more accurate": [], "less accurate": [], "neither for certain": []}
-    for (name, mode), rows in alive(table).groupby(["set", "mode"], sort=False):
-        if len(rows) > 2:
-            low, high = _over_models(rows).interval(LEVEL)
-            kind = "more accurate" if low > 0 else "less accurate" if high < 0 else "neither for certain"
-            kinds[kind].append(f"{TITLES[name]} {mode}")
-    words = [f"{kind} in {', '.join(cases)}" for kind, cases in kinds.items() if cases]
-    return f"Models with more total variation are {'; '.join(words)}." if words else ""
+    """Where functions from zero are more accurate than ReLU, and where more complex models are, and where less."""
+    rows = alive(table)
+    ranks = {case: _over_models(part) for case, part in rows.groupby(["set", "mode"], sort=False) if len(part) > 2}
+    sides = {f"Against {RELU}, functions from zero": _from_zero(rows), "With more total variation, models": ranks}
+    return " ".join(f"{subject} are {_surely(found)}." for subject, found in sides.items() if found)
+
+
+def _from_zero(rows: pd.DataFrame) -> dict[tuple, estimates.Estimate]:
+    """By how many points functions learned from zero are more accurate than ReLU, means over numbers of layers, by set
+    and mode."""
+    found = {}
+    for case, part in rows.groupby(["set", "mode"], sort=False):
+        means = (100 * part["accuracy"]).groupby([part["method"], part["seed"]]).mean()
+        groups = {method: each.to_numpy() for method, each in means.groupby(level="method")}
+        if {FROM_ZERO, RELU} <= set(groups):
+            (gain,) = gains_on_rows(groups, {"": (FROM_ZERO, RELU)}, {"": images_tested(part)})
+            found[case] = gain.estimate
+    return found
+
+
+def _surely(differences: dict[tuple, estimates.Estimate]) -> str:
+    """In which sets and modes accuracy is surely higher, and where lower."""
+    kinds: dict[str, dict[str, list[str]]] = {"more": {}, "less": {}}
+    for (name, mode), difference in differences.items():
+        low, high = difference.interval(LEVEL)
+        if low > 0 or high < 0:
+            kinds["more" if low > 0 else "less"].setdefault(mode, []).append(TITLES[name])
+    words = []
+    for kind, modes in kinds.items():
+        cases = " and ".join(f"{mode} ({', '.join(names)})" for mode, names in modes.items())
+        words += [f"{kind if words else f'surely {kind} accurate'} in {cases}"] if cases else []
+    return ", ".join(words) or "nowhere surely more or less accurate"
 
 
 def fig4(table: pd.DataFrame) -> go.Figure:

@@ -222,10 +222,10 @@ def speeds(table: pd.DataFrame) -> str:
         words.append(f"{title(task)} {_times(rows)}{never}")
     words += [f"never with either on {counted(unreached, 'operation')}"] if unreached else []
     higher = _higher(table)
-    known = any(np.isfinite(one.low) for one in higher)
-    better = sum((one.low if known else one.effect) > 0 for one in higher)
+    sure = any(np.isfinite(one.low) for one in higher)
+    better = sum((one.low if sure else one.effect) > 0 for one in higher)
     text = (
-        f"Mean accuracy over training {'surely ' if known else ''}higher on {better} of"
+        f"Mean accuracy over training {'surely ' if sure else ''}higher on {better} of"
         f" {counted(len(higher), 'operation')}"
     )
     return f"{text}. Times as fast to {PERCENT}: {'; '.join(words)}."

@@ -312,10 +312,7 @@ def _like_which(table: pd.DataFrame) -> str:
 def _averaged_summary(functions: pd.DataFrame) -> str:
     """What is left of the ups and downs where knots are averaged, of functions learned from zero."""
     words = []
-    for knots, name in (
-        (AVERAGED, f"averaged over {AVERAGED} knots"),
-        (1, "as they are, with the noise of single knots"),
-    ):
+    for name, knots in {f"averaged over {AVERAGED} knots": AVERAGED, "with the noise of single knots": 1}.items():
         turns = _turns(functions, FROM_ZERO, knots)
         gap = estimates.mean(turns[REGRESSION] - turns[CLASSIFICATION])
         low, high = gap.interval(LEVEL)

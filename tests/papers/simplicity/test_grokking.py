@@ -12,7 +12,7 @@ from lab.catalogue.build import check, figure
 from lab.catalogue.registry import entry
 from lab.catalogue.shipped import read, resolve_scale, shipped_results
 from lab.kinds import check_run as check_rows
-from lab.papers.simplicity import first_steps
+from lab.papers.simplicity import first_steps, sizes
 from lab.papers.simplicity.first_steps import reached
 from lab.papers.simplicity.grokking import speeds
 from lab.papers.simplicity.grokking import steps as first
@@ -175,6 +175,9 @@ def test_a_caption_says_never_of_what_no_run_reaches_and_which_side_of_a_bound_a
     assert said(speeds, fails, fails).endswith(": never with either on 1 operation.")
     assert said(speeds, fails, sooner).endswith("2.1 at least (ReLU never).")  # 100 steps over 47.5
     assert said(speeds, sooner, fails).endswith("0.5 at most (learned never).")
+    several = [pd.concat([one.assign(seed=seed) for seed in range(3)]) for one in (learns, sooner)]
+    assert said(speeds, *several).startswith("Mean accuracy over training surely higher on 1 of 1 operation.")
+    assert said(speeds, *several[::-1]).startswith("Mean accuracy over training surely higher on 0 of 1 operation.")
 
 
 def test_searches_of_a_version_share_no_restart_and_are_used_with_the_same_care():
@@ -259,3 +262,43 @@ def test_first_steps_are_those_of_the_stored_curves(made, monkeypatch):
             at = int(np.argmax(curve >= reachable))
             assert run.steps[max(at - 1, 0)] <= row.step <= run.steps[at]
         assert row.accuracy == pytest.approx(curve[-1], abs=1e-4)
+
+
+def test_a_caption_counts_runs_that_fall_back_and_never_leaves_some_out_of_a_ratio():
+    rows = [(RELU, seed, step, 1.0) for seed, step in enumerate((400.0, 400.0, np.nan))]
+    rows += [(LEARNED, seed, 100.0, end) for seed, end in enumerate((1.0, 1.0, 0.4))]
+    table = pd.DataFrame(rows, columns=["method", "seed", "step", "accuracy"])
+    table = table.assign(task="a+b mod 27", fraction=0.6, width=64, last=3200, diverged=False)
+    assert first_steps._summary(table) == (
+        "To 95 %, the learned function is 8.0 times as fast as ReLU in 1 setting. But with 60 % and width 64, 1 of 3"
+        " runs fall back, to 40 % at the end."
+    ), "the third run of ReLU has its last step"
+
+
+def test_how_much_sooner_depends_on_the_size_where_ratios_do():
+    def said(*firsts):
+        steps = np.arange(100, 2001, 100)
+        kinds = [
+            (1.0, RELU, 1000, 64),
+            (1.0, LEARNED, firsts[0], 64),
+            (0.5, RELU, 1000, 64),
+            (0.5, LEARNED, firsts[1], 64),
+        ]
+        parts = [
+            pd.DataFrame(
+                {"step": steps, "accuracy": (steps >= first + 100 * seed) * 1.0, "seed": seed, "size": size}
+            ).assign(method=method, width=width)
+            for size, method, first, width in [*kinds, (1.0, RELU, 1000, 512)]
+            for seed in range(2 if width == 512 else 4)
+        ]
+        return sizes._summary(pd.concat(parts).assign(task="a+b mod 27", diverged=False))
+
+    assert "depends" not in said(500, 500) and said(500, 500).endswith("4 seeds (2 at width 512).")
+    assert said(200, 900).startswith("How much sooner depends on the size. To 95 %,")
+    assert said(5000, 900).count(" with ") == 2
+    never = sizes._summary(
+        pd.DataFrame({"step": [1, 2], "accuracy": 0.0, "seed": 0, "size": 1.0, "width": 64})
+        .merge(pd.DataFrame({"method": [RELU, LEARNED]}), how="cross")
+        .assign(task="a+b mod 27", diverged=False)
+    )
+    assert never == "With no size do runs enough get to 95 % for a ratio. 1 seed."

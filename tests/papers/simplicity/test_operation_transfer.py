@@ -77,6 +77,9 @@ def test_scores_are_shares_of_the_best_of_a_row():
     everything = pd.concat([table, table[table["function"] == RELU].assign(function=EVERY, step=200.0)])
     printed = operations.transfer_printed(everything).set_index("method")["ours"]
     assert printed.tolist() == pytest.approx([25.0, 100 * (0.5 + 0.75) / 2, 100 * (0.5 + 0.25) / 2])
+    assert operations._summary(everything).startswith("2 of the paper's 22 operations")
+    all_of_them = pd.concat([everything.assign(task=task.name) for task in operations.ALL])
+    assert operations._summary(all_of_them).startswith("Mean score"), "which are the paper's"
 
 
 def test_caption_and_drawing(made, tmp_path):

@@ -16,6 +16,7 @@ from lab.papers.simplicity.images.settings import RELU
 from lab.papers.simplicity.interpolations import SEARCHES, relu, search, setting
 from lab.papers.simplicity.search import TABLE3, means, printed
 from lab.papers.simplicity.settings import LEARNED
+from lab.plots.caption import reading
 from lab.run import Run
 from lab.scale import COMMON
 from lab.search_results import EpisodeResult
@@ -113,6 +114,7 @@ def test_functions_are_what_the_searches_found(made):
         for number, part in rows.groupby("restart"):
             assert part["value"].to_numpy() == pytest.approx(found.of_restart(number)["phi"].values.numpy(), abs=1e-4)
     assert len(table[table["method"] == "cubic"]) > 8 * len(table[table["method"] == "linear"])
+    assert "Above: 1 of the functions" in reading(made["simplicity/fig15"].plot), "there is one search a kind"
 
 
 @pytest.mark.parametrize("name", EVERY)
@@ -151,6 +153,10 @@ def test_of_several_searches_each_is_a_unit():
     images = 1.959964 * (ALIKE * sum(one * (100 - one) for one in percent) / 10_000) ** 0.5
     low, high = (np.hypot(end - estimate.effect, images) for end in (found.low, found.high))
     assert estimate.interval(0.95) == pytest.approx((estimate.effect - low, estimate.effect + high), abs=1e-4)
+    said = entry("simplicity/table3").summary
+    assert "training data worse, " in said(table) and said(table).endswith("ReLU has 40.0 % (paper 53.1).")
+    one = said(table[table["seed"] == 0].drop_duplicates("method").drop(columns="search"))
+    assert "training data −" in one and "too near" not in one, "one seed tells nothing"
 
 
 def test_the_searches_of_a_night_have_nothing_in_common_but_their_setting():

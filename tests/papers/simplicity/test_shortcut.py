@@ -11,7 +11,7 @@ from lab.catalogue.build import check, figure
 from lab.catalogue.registry import entry
 from lab.kinds import check_run as check_rows
 from lab.papers.simplicity.settings import RELU
-from lab.papers.simplicity.shortcut import measures
+from lab.papers.simplicity.shortcut import figures, measures
 from lab.papers.simplicity.shortcut.measures import ALONE, CIFAR, FOR, SHIPPED, SVHN, shortcut
 from lab.plots.caption import reading
 from lab.run import Run
@@ -135,3 +135,22 @@ def test_captions_and_drawings(made, name, tmp_path):
     table, functions = (pd.read_csv(tmp_path / f"{part}.csv") for part in ("table", "functions"))
     assert json.loads(entry(name).plot(table, functions).to_json()) == json.loads(one.plot.to_json())
     assert set(functions["method"]) == set(FOR.values())
+
+
+@pytest.mark.parametrize(
+    ("gains", "words"),
+    [
+        (
+            {"easy": (5, 6, 7), "hard": (-3, -2.9, -2.8)},
+            "Only the function for A clearly steers to its tile, that for B",
+        ),
+        ({"easy": (5, 6, 7), "hard": (5, 6, 7)}, "Both functions steer to its tile (A"),
+        ({"easy": (-9, 0, 9), "hard": (-9, 0, 9)}, "Neither function clearly steers to its tile (A"),
+        ({"easy": (5,), "hard": (6,)}, "A +5.0, B +6.0 points more than ReLU to its tile."),
+    ],
+)
+def test_a_function_steers_where_its_interval_says_so(monkeypatch, gains, words):
+    monkeypatch.setattr(measures, "steering", lambda table, tile: pd.Series(gains[tile]))
+    monkeypatch.setattr(figures, "names_of", lambda task: {"easy": "A", "hard": "B"})
+    said = figures._steering(pd.DataFrame({"task": ["A over B"], "spectral": True}))
+    assert said.startswith(words) and ("away" in said) == (gains["hard"][0] == -3), said

@@ -175,6 +175,8 @@ def test_plots_hold_every_model(made):
         drawn = complexity.marks(own, x)
         networks, chosen = own[own["method"].isin(NETWORKS)], own[own["chosen"]]
         assert sorted(_numbers(drawn, small=True)) == pytest.approx(sorted(100 * networks["accuracy"]))
+        at = {"training": 4, "tv": 3}[x]
+        _compare_places(drawn, at)
         means = 100 * chosen.groupby(["table", "method"])["accuracy"].mean()
         assert sorted(_numbers(drawn, small=False)) == pytest.approx(sorted(means))
         assert len({trace.name for trace in drawn.data}) == own["method"].nunique() + 1, "two starts of searches"
@@ -196,6 +198,18 @@ def _numbers(drawn, small):
     """Accuracies of the marks of single networks or of means, wherever these stand."""
     traces = [trace for trace in drawn.data if trace.customdata is not None and (trace.marker.size < 10) == small]
     return [row[-1] for trace in traces for row in trace.customdata]
+
+
+def _compare_places(drawn, at):
+    """Marks stand at their numbers, of which that of the horizontal axis is number `at` of what they point at; one with
+    an arrow stands at the end of an axis, and so does a network without variation, which has no logarithm."""
+    compared = 0
+    for trace in (one for one in drawn.data if one.customdata is not None):
+        for number, row in enumerate(trace.customdata):
+            if row[at] > 0 and (trace.text is None or not trace.text[number]):
+                assert (trace.x[number], trace.y[number]) == pytest.approx((row[at], row[-1])), trace.name
+                compared += 1
+    assert compared
 
 
 def test_a_baseline_beyond_the_axes_stands_at_their_ends_with_its_numbers(made):

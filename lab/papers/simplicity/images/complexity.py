@@ -164,15 +164,16 @@ def _from_zero(rows: pd.DataFrame) -> dict[tuple, estimates.Estimate]:
 
 
 def _surely(differences: dict[tuple, estimates.Estimate]) -> str:
-    """In which sets and modes accuracy is surely higher, and where lower."""
+    """In which modes, and on which sets if not on all, accuracy is surely higher, and where lower."""
     kinds: dict[str, dict[str, list[str]]] = {"more": {}, "less": {}}
     for (name, mode), difference in differences.items():
         low, high = difference.interval(LEVEL)
         if low > 0 or high < 0:
             kinds["more" if low > 0 else "less"].setdefault(mode, []).append(TITLES[name])
-    words = []
+    words, every = [], [mode for _, mode in differences]
     for kind, modes in kinds.items():
-        cases = " and ".join(f"{mode} ({', '.join(names)})" for mode, names in modes.items())
+        some = {mode: f" ({', '.join(names)})" * (len(names) < every.count(mode)) for mode, names in modes.items()}
+        cases = " and ".join(f"{mode}{names}" for mode, names in some.items())
         words += [f"{kind if words else f'surely {kind} accurate'} in {cases}"] if cases else []
     return ", ".join(words) or "nowhere surely more or less accurate"
 

@@ -144,7 +144,7 @@ def test_captions_and_drawings(made, name, tmp_path):
             {"easy": (5, 6, 7), "hard": (-3, -2.9, -2.8)},
             "Only the function for A clearly steers to its tile, that for B",
         ),
-        ({"easy": (5, 6, 7), "hard": (5, 6, 7)}, "Both functions steer to its tile (A"),
+        ({"easy": (5, 6, 7), "hard": (5, 6, 7)}, "Each function steers to its tile (A"),
         ({"easy": (-9, 0, 9), "hard": (-9, 0, 9)}, "Neither function clearly steers to its tile (A"),
         ({"easy": (5,), "hard": (6,)}, "A +5.0, B +6.0 points more than ReLU to its tile."),
     ],

@@ -170,7 +170,8 @@ def _surely(differences: dict[tuple, estimates.Estimate]) -> str:
         low, high = difference.interval(LEVEL)
         if low > 0 or high < 0:
             kinds["more" if low > 0 else "less"].setdefault(mode, []).append(TITLES[name])
-    words, every = [], [mode for _, mode in differences]
+    words: list[str] = []
+    every = [mode for _, mode in differences]
     for kind, modes in kinds.items():
         some = {mode: f" ({', '.join(names)})" * (len(names) < every.count(mode)) for mode, names in modes.items()}
         cases = " and ".join(f"{mode}{names}" for mode, names in some.items())

@@ -89,7 +89,7 @@ def _steering(table: pd.DataFrame) -> str:
         steers = [name for name, (low, _) in ends.items() if low > 0]
         of = "it" if words else "spectral normalization"
         which = f"with{'' if spectral else 'out'} {of} " if table["spectral"].nunique() > 1 else ""
-        verdict = "both functions steer" if len(steers) == 2 else "neither function clearly steers"
+        verdict = "each function steers" if len(steers) == 2 else "neither function clearly steers"
         verdict = f"only the function for {steers[0]} clearly steers" if len(steers) == 1 else verdict
         away = [f", that for {name} steers away from its own" for name, (_, high) in ends.items() if high < 0]
         numbers = ", ".join(f"{name} {effect(points)}" for name, points in more.items())

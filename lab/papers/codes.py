@@ -80,19 +80,24 @@ def decoded(
 def by_layer(table: pd.DataFrame) -> str:
     """Of a table of `decoded`, the mean of each layer by method, in percent, in words; – where there is one code."""
     words, depths = [], sorted(table["layer"].unique())
-    for method, rows in latent_codes.alive(table)[0].groupby("method", sort=False):
+    for method, rows in latent_codes.with_codes(table)[0].groupby("method", sort=False):
         means = rows.groupby("layer")["value"].mean().reindex(depths)
         words.append(f"{method_title(method)} {', '.join(map(percent, means))}")
-    return "; ".join(words)
+    return "; ".join(words) or "one code for all examples"
 
 
 def decodable(table: pd.DataFrame) -> Verdict:
+    """For every method, see `decodable_each`."""
+    return all_of(decodable_each(table))
+
+
+def decodable_each(table: pd.DataFrame) -> list[Verdict]:
     """In the last layer, the score above that of shuffled labels and of the best constant answer (yes to every term, or
-    the most frequent rule), for every method: what a run's decoder has to beat is the higher of the two."""
+    the most frequent rule), for each method: what a run's decoder has to beat is the higher of the two."""
     last = table[table["layer"] == table["layer"].max()]
     trivial = last[["shuffled", "chance"]].groupby([last["method"], last["seed"]]).transform("mean").max(axis=1)
     scores = per_seed(last.assign(above=last["value"] - trivial), "method", "above")
-    return all_of(paired({method: scores[method] for method in scores}, above=0.0))
+    return paired({method: scores[method] for method in scores}, above=0.0)
 
 
 def mapped(

@@ -280,9 +280,10 @@ KEY = (
 def by_layer(table: pd.DataFrame, score: str = "accuracy") -> go.Figure:
     """A score over layers, one line a method. table: method, seed, layer, value, chance, shuffled (0 to 1), one row a
     decoder; layers count from 0. score: its name."""
-    figure = go.Figure()
-    table, left_out = alive(table)
-    table = table.assign(layer=table["layer"] + 1)
+    table, left_out = with_codes(table)
+    if table.empty:
+        return _nothing(left_out)
+    figure, table = go.Figure(), table.assign(layer=table["layer"] + 1)
     for method in methods_of(table):
         rows, ink = table[table["method"] == method], colour(method)
         stats = 100 * over_seeds(rows, "layer", "value")[["mean", "half"]]
@@ -306,8 +307,7 @@ def by_layer(table: pd.DataFrame, score: str = "accuracy") -> go.Figure:
         xaxis={"title": {"text": "layer"}, "dtick": 1 if table["layer"].max() <= 16 else None},
         yaxis={"title": {"text": f"{score} on unseen combinations (%)"}, "range": _ends(table)},
     )
-    dead = f"All examples have the same code in {left_out}." if left_out else ""
-    set_reading(figure, f"Line: mean over seeds. {_spread(table, 'Thin: one run a seed', 'Band')}", KEY, dead)
+    set_reading(figure, f"Line: mean over seeds. {_spread(table, 'Thin: one run a seed', 'Band')}", KEY, left_out)
     return figure
 
 
@@ -319,9 +319,12 @@ def by_class(table: pd.DataFrame, score: str = "F1", what: str = "term") -> go.F
     count from 0. part, if given: what examples a layer is read from, in words. score, what: the names of the score and
     of a class.
     """
-    table, left_out = alive(table)
+    table, left_out = with_codes(table)
+    if table.empty:
+        return _nothing(left_out)
     parts = table["part"] if "part" in table else pd.Series("", table.index)
-    last = (table["layer"] == table["layer"].max()) & (parts == parts.iloc[0])
+    first = parts == parts.iloc[0]
+    last = first & (table["layer"] == table.loc[first, "layer"].max())
     layers = "layer " + (table["layer"] + 1).astype(str)
     gaps = table.assign(part=layers + parts, **{name: table[name] - table["chance"] for name in ("value", "shuffled")})
     over = gaps.groupby(["method", "part", "seed"], sort=False)[["value", "shuffled"]].mean().reset_index()
@@ -339,9 +342,15 @@ def by_class(table: pd.DataFrame, score: str = "F1", what: str = "term") -> go.F
         _draw_scores(figure, rows, by, places, (row, 1), score)
     figure.update_yaxes(title_text=f"{score} above constant<br>answer (points)")
     figure.update_xaxes(title_text=what, row=2)
-    dead = f"All examples have the same code in {left_out}." if left_out else ""
     key = f"Dashed: the {CONTROLS['chance'][0]}, chosen with the test labels known. Dotted: {CONTROLS['shuffled'][0]}."
-    set_reading(figure, f"Marks: mean over seeds. {_spread(table, 'Dots: one run a seed', 'Whiskers')}", key, dead)
+    set_reading(figure, f"Marks: mean over seeds. {_spread(table, 'Dots: one run a seed', 'Whiskers')}", key, left_out)
+    return figure
+
+
+def _nothing(reason: str) -> go.Figure:
+    """In the place of a plot of decoders, where nothing can be read in any layer."""
+    figure = grid(["One code for all examples"], 1, height=60)
+    set_reading(figure, reason)
     return figure
 
 
@@ -350,7 +359,8 @@ def _draw_scores(
 ) -> None:
     """Means over seeds side by side, by method and the column `by`. rows: value, shuffled, above a constant answer."""
     methods, count = methods_of(rows), len(places)
-    for method, step in zip(methods, np.linspace(-0.25, 0.25, len(methods)), strict=True):
+    steps = np.linspace(-0.25, 0.25, len(methods)) if len(methods) > 1 else [0.0]
+    for method, step in zip(methods, steps, strict=True):
         own = rows[rows["method"] == method]
         stats = 100 * over_seeds(own, by, "value")[["mean", "half"]].reindex(places)
         look: dict[str, Any] = {"name": method_title(method), "legendgroup": method}
@@ -371,13 +381,19 @@ def _draw_scores(
     figure.update_xaxes(range=ends, showgrid=False, row=at[0], col=at[1], tickfont={"size": SIZE - 2}, **ticks)
 
 
-def alive(table: pd.DataFrame) -> tuple[pd.DataFrame, str]:
-    """The rows of layers with different codes for different examples, and the others' names: where there is one code,
-    a decoder of shuffled labels says what any other does. table: as of `by_layer`."""
+def with_codes(table: pd.DataFrame) -> tuple[pd.DataFrame, str]:
+    """The rows of layers with different codes for different examples, and a sentence that names the others: where there
+    is one code, every decoder scores exactly what those of shuffled labels do (one alone may by chance). table: as of
+    `by_layer` or `by_class`."""
+    same = np.isclose(table["value"], table["shuffled"], rtol=0, atol=1e-12, equal_nan=True)
     kinds = ["layer", "method", *({"part"} & set(table))]
-    groups = table.assign(same=np.isclose(table["value"], table["shuffled"])).groupby(kinds, sort=False)["same"]
-    words = [f"layer {keys[0] + 1} of {method_title(keys[1])}" for keys, same in groups if same.all()]
-    return table[~groups.transform("all")], " and ".join(words)
+    groups = table.assign(same=same).groupby(kinds, sort=False)["same"]
+    one = groups.transform("all") & (groups.transform("size") > 1)
+    words = [
+        f"layer {layer + 1} of {method_title(method)}" + "".join(f" ({part.strip(', ')})" for part in parts)
+        for layer, method, *parts in table.loc[one, kinds].drop_duplicates().to_numpy()
+    ]
+    return table[~one], f"All examples have the same code in {' and '.join(words)}." if words else ""
 
 
 def _ends(table: pd.DataFrame) -> tuple[float, float]:

@@ -212,6 +212,35 @@ def test_a_layer_from_which_nothing_can_be_read_is_left_out_and_named(name):
     assert known[0] == known[1] + 1 and "same code" not in reading(drawn(name))
 
 
+def test_one_code_is_said_of_the_part_it_is_in_and_of_no_single_decoder():
+    table = MADE["by class"][1]
+    blind = (table["layer"] == 0) & (table["method"] == "hyla")
+    parts = [
+        table.assign(part=", context varies", value=table["value"].where(~blind, table["shuffled"])),
+        table.assign(part=", query varies"),
+    ]
+    words = reading(latent_codes.by_class(pd.concat(parts, ignore_index=True)))
+    assert "same code in layer 1 of HYLA (context varies)." in words
+    alone = table[blind & (table["seed"] == 0)].head(1).assign(value=0.0, shuffled=0.0)
+    assert len(latent_codes.with_codes(alone)[0]) == 1, "an F1 of 0 is no sign of one code"
+    last = (table["layer"] == 1) & (table["method"] == "softmax")
+    few = table[blind | last].assign(value=table["value"].where(~last, table["shuffled"]))
+    assert "layer 1: each term" in [note.text[3:-4] for note in latent_codes.by_class(few).layout.annotations]
+
+
+@pytest.mark.parametrize("name", ["by layer", "by class"])
+def test_where_nothing_can_be_read_in_any_layer_the_plot_says_so(name):
+    table = MADE[name][1]
+    figure = drawn(name, table.assign(value=table["shuffled"]))
+    assert "layer 2 of softmax attention" in reading(figure) and not figure.data
+
+
+def test_a_single_method_stands_on_its_ticks():
+    table = MADE["by class"][1]
+    (top, _) = (trace for trace in drawn("by class", table[table["method"] == "hyla"]).data if trace.name == "HYLA")
+    np.testing.assert_array_equal(top.x, [0, 1])
+
+
 def test_one_seed_has_no_interval():
     for name in ("by layer", "by class"):
         table = MADE[name][1]

@@ -17,6 +17,7 @@ from lab.papers.codes import (
     by_layer,
     clusters_by,
     decodable,
+    decodable_each,
     decoded,
     fresh,
     mapped,
@@ -76,12 +77,15 @@ def of_context(table: pd.DataFrame) -> pd.DataFrame:
 def _decoded_summary(table: pd.DataFrame) -> str:
     last = 100 * table[table["layer"] == table["layer"].max()].groupby(["varied", "method"])["value"].mean()
     chance = 100 * table["chance"].mean()
-    spans = {kind: f"{last[kind].min():.0f} to {last[kind].max():.0f}" for kind in (CONTEXT, QUERY)}
-    yes = {kind: "" if last[kind].min() > chance else "not " for kind in spans}
+    words = []
+    for kind, where in ((CONTEXT, "the context varies"), (QUERY, "the query does, the paper's way")):
+        each = decodable_each(table[table["varied"] == kind])
+        surely = f" (surely more: {sum(one.low > 0 for one in each)} of {len(each)} methods)"
+        known = any(one.low == one.low for one in each)
+        words.append(f"{last[kind].min():.0f} to {last[kind].max():.0f} where {where}{surely if known else ''}")
     return (
-        f"In the last layer terms are {yes[CONTEXT]}decodable where the context varies (mean F1 {spans[CONTEXT]} %; yes"
-        f" to every term {chance:.0f}), {yes[QUERY] or 'and '}where the query does, as in the paper's text"
-        f" ({spans[QUERY]} %). Layer by layer: {by_layer(of_context(table))}."
+        f"Terms read from the last layer, F1 in % (yes to all: {chance:.0f}): {', '.join(words)}."
+        f" By layer: {by_layer(of_context(table))}."
     )
 
 

@@ -17,6 +17,7 @@ from lab.scale import SCALES
 from lab.store import Store
 from lab.tasks.logic import TERMS, which_terms, written
 from lab.tasks.sraven import RULES
+from tests.papers.hypernetwork.planted import decoders
 
 RAVEN = [f"hypernetwork/{name}" for name in ("fig5a", "fig5b", "fig5e", "fig5f", "figA6", "figA8")]
 FUZZY = [f"hypernetwork/{name}" for name in ("fig2b", "fig2d", "figA2")]
@@ -94,6 +95,15 @@ def test_a_decoder_of_a_model_that_writes_the_terms_into_its_scores_reads_them()
     present = table[table["value"].notna()]
     assert (present["value"] == 1).all() and len(present) >= TERMS - 1 and set(table["layer"]) == {0}
     assert present["shuffled"].mean() < 0.5 and (present["chance"] < 0.6).all()
+
+
+def test_methods_whose_terms_are_surely_decoded_are_counted():
+    summary, table = entry("hypernetwork/fig2b").summary, decoders(True)
+    low = table["varied"].eq("query") | (table["method"] == "hyla")
+    some = table.assign(value=table["value"].where(~low, 0.3))
+    words = summary(some)
+    assert "context varies (surely more: 2 of 3 methods)" in words and "way (surely more: 0 of 3" in words
+    assert "surely" not in summary(some[some["seed"] == 0]), "one seed has no interval"
 
 
 def test_maps_have_every_example_once_in_each_colouring(made):

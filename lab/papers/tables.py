@@ -249,6 +249,15 @@ def compare_one(
     return compare(groups, {"": (first, second)}, covers)[""]
 
 
+def span(values: pd.Series, form: str = ".0f") -> str:
+    """From the least to the most; one number where both read the same.
+
+    >>> span(pd.Series([49.1, 48.9])), span(pd.Series([0.4, 0.16]), ".2f")
+    ('49', '0.16 to 0.40')
+    """
+    return " to ".join(dict.fromkeys(format(end, form) for end in (values.min(), values.max())))
+
+
 def percent(share: float, sign: str = "") -> str:
     """In percent; – where every run diverged."""
     return "–" if share != share else f"{100 * share:{sign}.0f}"

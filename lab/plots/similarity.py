@@ -69,7 +69,7 @@ def matrices(table: pd.DataFrame, what: str = "rule", pair: tuple[str, ...] = ()
     set_reading(
         figure,
         "Numbers: cosine similarity." if seeds == 1 else f"Numbers: cosine similarity, mean over {seeds} seeds{some}.",
-        f"Framed: {' and '.join(pair)}." if pair else "",
+        f"Framed: {' and '.join(pair)}." if pair and set(pair) <= set(labels) else "",
     )
     return figure
 

@@ -269,6 +269,7 @@ def test_the_cells_of_a_pair_have_a_frame():
     framed = similarity.matrices(MADE["matrices"][1], pair=(tables.RULES[2], tables.RULES[5]))
     corners = [(shape.x0, shape.y0) for shape in framed.layout.shapes]
     assert corners == [(1.5, 4.5), (4.5, 1.5)] * 3 and "Framed" in reading(framed)
+    assert "Framed" not in reading(similarity.matrices(MADE["matrices"][1], pair=(tables.RULES[2], "absent")))
 
 
 def test_cells_that_fewer_seeds_have_are_slanted():

@@ -113,7 +113,7 @@ def summary(table: pd.DataFrame) -> str:
             farther.append(abs(medians.iloc[-1] - start) > abs(medians.iloc[0] - start))
             of_family.append(f"{TITLES[str(method)]} {', '.join(f'{one:.2f}' for one in medians)}")
         words.append(f"{FAMILIES[str(family)]} {'; '.join(of_family)}")
-    verdict = "The last layer leaves its start farther than the first. " if all(farther) else ""
+    verdict = "The last layer leaves its start farther than the first. " if farther and all(farther) else ""
     return f"{verdict}Medians by layer: {'. '.join(words)}. At first .25 (PReLU), 1 (others)."
 
 

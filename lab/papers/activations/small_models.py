@@ -396,7 +396,7 @@ ENTRIES = (
         "GPT-Neo and RoBERTa with eight activations, and KANs",
         "Held-out loss, accuracy on BLiMP (which of two sentences is grammatical) and the time of a step of small"
         " language models that differ in their activation alone, or have Kolmogorov–Arnold networks (KANs) for MLPs",
-        "a learnable GELU is RoBERTa's best on BLiMP; activations matter little, KANs do worse",
+        "a learnable GELU is RoBERTa's best on BLiMP; abstract: activations matter little, KANs do worse",
         plan=lambda scale, seeds: plan(scale, seeds, METHODS[scale]),
         measure=scores,
         timed=("step_ms",),

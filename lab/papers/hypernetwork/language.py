@@ -13,19 +13,21 @@ from operator import attrgetter
 
 import pandas as pd
 
+from lab import estimates
 from lab.models.hyper import method
 from lab.models.rotary_hyper import RotaryHyperModel
 from lab.papers.claims import Claim, Verdict, text_in_place_of
 from lab.papers.entry import SILENT, Entry, Field, Origin, Planned, shipped
 from lab.papers.hypernetwork.settings import FIGURE_METHODS
-from lab.papers.tables import Labelled, alive, compare_one, per_evaluation
+from lab.papers.tables import Labelled, alive, compare_one, per_evaluation, per_seed
 from lab.plots import go
 from lab.plots.caption import interval_note, set_reading
 from lab.plots.panels import band, grid, method_line, name_axes, place
 from lab.plots.style import colour, method_title, methods_of
 from lab.spec import AdamWCosine, RunSpec
-from lab.statistics import over_seeds
+from lab.statistics import LEVEL, over_seeds
 from lab.tasks import Text
+from lab.tasks.named import task_title
 
 TEXTS = {
     "smoke": Text("moby_dick", context=16),
@@ -68,10 +70,16 @@ def _summary(table: pd.DataFrame) -> str:
     last = alive(table[table["step"] == table["step"].max()])
     means = last.groupby("method", sort=False)[["loss", "bits"]].mean()
     said = [f"{method_title(name)} {loss:.3f} ({bits:.2f} bits a character)" for name, loss, bits in means.itertuples()]
-    text, loss, verdict = table["task"].iloc[0], means["loss"], ""
-    if loss.get("softmax", 0) < loss.get("hyla", 0) < loss.get("linear", 0):
-        closed = 100 * (loss["linear"] - loss["hyla"]) / (loss["linear"] - loss["softmax"])
-        verdict = f"HYLA closes {closed:.0f} % of linear attention's gap to softmax. "
+    text, losses, verdict = task_title(table["task"].iloc[0]), per_seed(last, "method", "loss", 1), ""
+    if set(FIGURE_METHODS) <= set(losses):
+        losses = losses.dropna()
+        gap = losses["linear"] - losses["softmax"]
+        closed = estimates.mean(100 * (losses["linear"] - losses["hyla"]) / gap)
+        low, high = closed.interval(LEVEL)
+        if low > 0 and (gap > 0).all():
+            verdict = (
+                f"HYLA closes {closed.effect:.0f} % [{low:.0f}, {high:.0f}] of linear attention's gap to softmax. "
+            )
     return f"{verdict}Loss at the end on held-out text ({text}), in nats a token: {', '.join(said)}."
 
 

@@ -26,7 +26,7 @@ from lab.papers.codes import (
 from lab.papers.entry import Entry, Planned
 from lab.papers.hypernetwork import logic
 from lab.papers.hypernetwork.settings import ONE, READ, READ_HELD_OUT, SEEDS, best_runs, origin, read_length
-from lab.papers.tables import Labelled
+from lab.papers.tables import Labelled, span
 from lab.plots import latent_codes
 from lab.run import Run
 from lab.tasks.logic import which_terms, written
@@ -82,7 +82,7 @@ def _decoded_summary(table: pd.DataFrame) -> str:
         each = decodable_each(table[table["varied"] == kind])
         surely = f" (surely more: {sum(one.low > 0 for one in each)} of {len(each)} methods)"
         known = any(one.low == one.low for one in each)
-        words.append(f"{last[kind].min():.0f} to {last[kind].max():.0f} where {where}{surely if known else ''}")
+        words.append(f"{span(last[kind])} where {where}{surely if known else ''}")
     return (
         f"Terms read from the last layer, F1 in % (yes to all: {chance:.0f}): {', '.join(words)}."
         f" By layer: {by_layer(of_context(table))}."

@@ -38,6 +38,7 @@ PROBLEMS = {
     "paper": (20_000_000, 40_000_000),
 }
 # The fewer ones, of figures that vary something else: with 256,000 models are on the rise (docs/log.md).
+FEATURES = (2, 4)  # K, at smaller scales and at that of the paper
 FEWER = {scale: numbers[:1] for scale, numbers in PROBLEMS.items()}
 SEEDS = {"smoke": 2, "laptop": 3, "overnight": 3, "paper": 3}
 ONE = dict.fromkeys(SCALES, 1)
@@ -119,7 +120,7 @@ def sraven(
     156250
     """
     paper = check_scale(scale, SCALES) == "paper"
-    task = Sraven(features=features or (4 if paper else 2), held_out=held_out)
+    task = Sraven(features=features or FEATURES[paper], held_out=held_out)
     model = HyperModel(layers, heads, width=128 * wider, key_width=64 * wider, mlp_width=256 * wider)
     if model.key_width % heads:
         raise ArgumentError(f"heads={heads} do not share out {model.key_width} channels; give a power of two")
@@ -295,6 +296,11 @@ def solves_seen(table: pd.DataFrame, scale: str = "") -> str:
     share = 100 * float(table[table["problems"] == fewest].groupby("method")["accuracy_test"].mean().max())
     few = f"with {fewest:,} problems the methods solve at most {share:.0f} % of seen combinations on average"
     return "" if share >= SOLVED else few
+
+
+def features_of(table: pd.DataFrame) -> int:
+    """K of SRAVEN's runs, where it is not varied: fewer problems than the paper's are those of smaller scales."""
+    return FEATURES[bool(table["problems"].min() >= PROBLEMS["paper"][0])]
 
 
 def two_features(table: pd.DataFrame, scale: str) -> str:

@@ -24,6 +24,7 @@ from lab.papers.hypernetwork.settings import (
     SEEDS,
     SOLVED,
     best,
+    features_of,
     finals,
     hyla_before,
     origin,
@@ -31,9 +32,9 @@ from lab.papers.hypernetwork.settings import (
     sraven,
     two_features,
 )
-from lab.papers.tables import POINTS, paired, per_seed, percent
+from lab.papers.tables import POINTS, paired, per_seed, percent, span
 from lab.plots import go
-from lab.plots.caption import runs_note, set_reading, too_early
+from lab.plots.caption import TOO_EARLY, runs_note, set_reading, too_early
 from lab.plots.panels import Panel, above, grid, line, method_line, place, run_dots
 from lab.plots.style import GREY, SIZE, method_title, methods_of
 from lab.statistics import over_seeds
@@ -47,7 +48,7 @@ FRACTIONS = {"smoke": (0.25, 0.5), "laptop": (0.25, 0.5, 0.75), "paper": (0.1, 0
 BY_LAYERS = FEWER | {"paper": PROBLEMS["paper"]}
 FEW_SEEDS = {"smoke": 2, "laptop": 1, "paper": 3}  # a laptop trains one seed of what is varied in 15 minutes
 ACCURACY = "accuracy, whole answer (%)"
-VALUES, FIXED = 8, 2  # of a feature; features where their number is not varied: with more guessing is right less often
+VALUES = 8  # of a feature
 GUESS = float(np.log(VALUES))  # nats a feature
 APART = 0.02  # of the width of a panel, between marks of two methods at one place, so that their runs can be told apart
 # What is varied → name, unit or other words on the axis, and how a number is written
@@ -107,7 +108,7 @@ def _unlearned(table: pd.DataFrame, by: str) -> str:
     """How much of what training saw is solved, from the worst mean to the best, where it is too little to compare."""
     early = (_all_solve_seen if by == "problems" else solves_seen)(_most(table))
     shares = 100 * _most(table).groupby(["method", by])["accuracy_test"].mean()
-    return f"{shares.min():.0f} to {shares.max():.0f} % of seen combinations solved" if early else ""
+    return f"{span(shares)} % of seen combinations solved" if early else ""
 
 
 def _written(by: str, values: Sequence) -> str:
@@ -243,7 +244,7 @@ def accuracy(table: pd.DataFrame, by: str) -> go.Figure:
     """
     table = best(table)
     early = _unlearned(table, by)
-    panels = {too_early(early)[:-2]: table}
+    panels = {f"{TOO_EARLY}: {early}" if early else "": table}
     if by != "problems" and table["problems"].nunique() > 1:
         panels = {f"{number:,} problems": rows for number, rows in table.groupby("problems")}
     figure = grid(list(panels), len(panels), 180 if early else 270, top=62, horizontal=24)
@@ -262,7 +263,7 @@ def accuracy(table: pd.DataFrame, by: str) -> go.Figure:
         figure,
         runs_note(table),
         "Solid: on unseen combinations. Dotted: on seen ones, fresh problems. Dashed: guessing, 1 of 8 for each feature"
-        f"{'' if by == 'features' else ', drawn for two (K; paper four)'}.",
+        f"{'' if by == 'features' else f', drawn for K = {features_of(table)} (paper 4)'}.",
         _diverged_runs(table),
     )
     return figure
@@ -319,9 +320,11 @@ def _draw(figure: go.Figure, table: pd.DataFrame, by: str, value: str, at: Panel
 
 
 def _draw_guess(figure: go.Figure, table: pd.DataFrame, by: str, at: Panel) -> None:
-    """Accuracy of guessing all features, of FIXED where their number is not the axis."""
+    """Accuracy of guessing all features."""
     numbers = sorted(table[by].unique())
-    places, features = (_along(numbers, by), numbers) if by == "features" else (_axis(table, by), [FIXED] * 2)
+    places, features = (
+        (_along(numbers, by), numbers) if by == "features" else (_axis(table, by), [features_of(table)] * 2)
+    )
     chance, look = [100 / VALUES**count for count in features], {"name": "guessing", "showlegend": at == (1, 1)}
     line(figure, places, chance, GREY, at, 1.2, "dash", hovertemplate="guessing: %{y:.2g} %", **look)
 

@@ -23,7 +23,7 @@ from lab.papers.hypernetwork.settings import (
     origin,
     two_features,
 )
-from lab.papers.tables import Labelled, paired, per_seed, percent
+from lab.papers.tables import Labelled, paired, per_seed, percent, span
 from lab.plots import latent_codes, similarity
 from lab.plots.caption import TOO_EARLY, too_early
 from lab.plots.style import method_title
@@ -32,7 +32,6 @@ from lab.tasks.stream import Examples
 
 MOST = {scale: numbers[-1:] for scale, numbers in PROBLEMS.items()}
 PAIR = ("addition", "subtraction")
-HALF = 0.5  # of the way from chance to all alike
 NO_CLUSTERS = "no layer's codes cluster by rule or target"
 plan = partial(sraven.plan, numbers=MOST)
 
@@ -64,29 +63,30 @@ def _absent(labels: pd.Series) -> str:
 
 
 def _target_summary(table: pd.DataFrame) -> str:
-    last = codes.alike(table)["target"].max()
-    return codes.maps_summary(table, f"The target explains {'little' if last < HALF else 'much'} of these maps. ")
+    last = codes.alike(table)["target"].loc[table["layer"].max()]
+    return codes.maps_summary(table, f"The target explains {span(last, '.2f')} of these maps. ")
 
 
 def _rule_summary(table: pd.DataFrame) -> str:
     last = codes.alike(table)["rule"].loc[table["layer"].max()]
     verdict = ""
-    if last.notna().all():
+    if last.notna().all() and last.nunique() > 1:
         most, least = method_title(last.idxmax()), method_title(last.idxmin())
-        verdict = f"Codes of {most} cluster by rule most clearly, those of {least} least. "
+        verdict = f"Here, with one model each, codes of {most} cluster by rule most, of {least} least. "
     return codes.maps_summary(table, verdict) + _absent(table["label"])
 
 
 def _layers_summary(table: pd.DataFrame) -> str:
-    """Whether rules and the target explain more of the last layer or of the second, if it is so in all methods."""
+    """Whether rules and the target explain more of the last layer or of the second, over methods."""
     near, words = codes.alike(table).unstack("method"), []
+    if len(near) < 3:
+        return codes.maps_summary(table)
     for name, expected in (("rule", True), ("target", False)):
-        change = (near.iloc[-1] - near.iloc[1])[name]
-        if change.notna().all() and (change > 0).nunique() == 1:
-            more = bool(change.iloc[0] > 0)
-            words.append(f"{name} {'yes' if more else 'no'} ({'as in' if more == expected else 'against'} the paper)")
-    verdict = f"Explains more of the last than of the second layer: {', '.join(words)}. " if words else ""
-    return codes.maps_summary(table, verdict)
+        found = codes.over_maps((near.iloc[-1] - near.iloc[1])[name])
+        more, known = found.low > 0, found.low > 0 or found.high < 0
+        clear = f"{'yes' if more else 'no'} ({'as in' if more == expected else 'against'} the paper)"
+        words.append(f"{name} {clear if known else 'not clearly'}")
+    return codes.maps_summary(table, f"Explains more of the last than of the second layer: {', '.join(words)}. ")
 
 
 def _deep_summary(table: pd.DataFrame) -> str:
@@ -112,13 +112,15 @@ def _alike_summary(table: pd.DataFrame) -> str:
     pair = different[different[["a", "b"]].isin(PAIR).all(axis=1)]
     if pair.empty:
         return "No problem has addition or subtraction in its last place, so they cannot be compared."
-    words, ranks = [], []
+    words = []
     for method, rows in different[different["a"] < different["b"]].groupby("method", sort=False):
         means = rows.groupby(["a", "b"])["similarity"].mean()
-        ranks.append(int((means > means[PAIR]).sum()) + 1)
-        words.append(f"{method_title(method)} {means[PAIR]:.2f} (rank {ranks[-1]}; all pairs {means.mean():.2f})")
-    alike = f"Addition and subtraction are among the {max(ranks)} most alike of {len(means)} pairs of rules"
-    return f"{alike}: cosine similarity {', '.join(words)}."
+        rank = f"{(means > means[PAIR]).sum() + 1} of {len(means)} ({means[PAIR]:.2f}" if PAIR in means else "– (–"
+        words.append(f"{method_title(method)} {rank}; {means.mean():.2f})")
+    return (
+        "Rank of addition and subtraction among pairs of rules, the most alike first (cosine similarity; mean of all"
+        f" pairs): {', '.join(words)}."
+    )
 
 
 def _listed_summary(table: pd.DataFrame) -> str:
@@ -308,7 +310,7 @@ ENTRIES = (
         "Latent codes of a deep model on SRAVEN, all layers",
         "How far neighbours on a t-SNE map of latent codes are alike, by the rule of the answer and by the target, in"
         " each layer of the deepest softmax transformer",
-        "with 16 layers, magnitude explains clusters more in early layers, the rule in the last ones",
+        "with 16 layers, too, magnitude explains clusters more in early layers",
         tasks=("sraven",),
         plan=_deepest,
         measure=_maps(RULE | TARGET),

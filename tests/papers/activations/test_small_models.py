@@ -173,3 +173,8 @@ def test_phenomena_are_drawn_where_blimp_was_read():
         assert above_others == pytest.approx(90.0 - means[family].mean())
         assert np.shape(trace.z) == (len(TITLES), len(PHENOMENA))
     assert not [trace for trace in table1(without_blimp(True)).data if trace.type == "heatmap"]
+
+
+def test_where_every_run_diverged_nothing_is_said_of_layers(made):
+    table = made["activations/fig_functions"].table
+    assert "The last layer" not in functions.summary(table.assign(diverged=True))

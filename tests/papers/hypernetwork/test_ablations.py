@@ -91,7 +91,7 @@ def test_runs_as_the_paper_has_them_stand_where_its_numbers_stand():
     digits = [note.text for note in drawn.layout.annotations if "±" in note.text]
     assert len(digits) == 4 * 12 and sum(one.startswith("21.2 ±") for one in digits) == 2, "HYLA, 81.13 - 59.89"
     assert "standard error" in reading(drawn)
-    assert "correlation of the 13 rows with the paper's 1.00" in FOUND.summary(as_printed())
+    assert "correlation of 13 rows with the paper's 1.00" in FOUND.summary(as_printed())
     flipped = as_printed().assign(value=lambda table: 1 - table["value"])
     assert "lowest HYLA + deep value network 12 (paper 88)" in FOUND.summary(flipped)
     assert FOUND.summary(flipped).count("the paper's -1.00") == 2
@@ -106,7 +106,7 @@ def test_runs_that_diverged_are_told_by_row():
     table.loc[table["method"] == "hyla_deep", ["value", "diverged"]] = [np.nan, True]
     drawn = table_a1(table)
     assert "3 of 3" in reading(drawn) and "–" in [note.text for note in drawn.layout.annotations]
-    assert "of the 12 rows" in FOUND.summary(table) and "nan" not in FOUND.summary(table)
+    assert "of 12 rows" in FOUND.summary(table) and "nan" not in FOUND.summary(table)
     assert "only 2 rows" in FOUND.summary(table[table["method"].isin(["softmax", "linear"])])
     assert "one seed only" in reading(table_a1(table[table["seed"] == 0]))
 
@@ -132,7 +132,19 @@ def test_numbers_of_another_length_are_said_to_be_of_another_task():
 def test_methods_that_have_not_learned_what_they_saw_are_the_first_words():
     learned = as_printed()
     assert not FOUND.summary(learned.assign(seen=0.9)).startswith("Not trained")
-    assert FOUND.summary(learned.assign(seen=0.3)).startswith("Not trained far enough to tell: 26 of 26 rows")
+    early = "Not trained far enough to tell: 13 of 13 rows of"
+    assert FOUND.summary(learned.assign(seen=0.3)).startswith(f"{early} fuzzy logic and 13 of 13 rows of SRAVEN are")
+    one = learned.assign(seen=learned["seen"].where(learned["task"] == "logic", 0.3))
+    assert FOUND.summary(one).startswith(f"{early} SRAVEN are")
+    drawn = table_a1(one)
+    assert ["Not trained" in note.text for note in drawn.layout.annotations if "above" in note.text] == [False, True]
+    assert [trace.opacity for trace in drawn.data if trace.name == "here" and trace.customdata] == [1, 0.5]
+
+
+def test_a_task_that_is_absent_is_named_and_rows_keep_their_order():
+    for here, absent in (("logic", "SRAVEN"), ("sraven", "fuzzy logic")):
+        assert f"Not trained here: {absent}." in reading(table_a1(as_printed((here,))))
+    assert "Not trained" not in reading(table_a1(as_printed()))
 
 
 def test_a_column_that_is_absent_is_not_announced():

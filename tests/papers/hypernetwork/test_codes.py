@@ -17,7 +17,7 @@ from lab.scale import SCALES
 from lab.store import Store
 from lab.tasks.logic import TERMS, which_terms, written
 from lab.tasks.sraven import RULES
-from tests.papers.hypernetwork.planted import decoders
+from tests.papers.hypernetwork.planted import decoders, maps, similarities
 
 RAVEN = [f"hypernetwork/{name}" for name in ("fig5a", "fig5b", "fig5e", "fig5f", "figA6", "figA8")]
 FUZZY = [f"hypernetwork/{name}" for name in ("fig2b", "fig2d", "figA2")]
@@ -200,6 +200,25 @@ def test_rules_are_decoded_on_combinations_that_training_did_not_see(made):
     most = np.unique(rule, return_counts=True)[1].max() / 200
     own = table[(table["method"] == "softmax") & (table["seed"] == 0)]
     assert own["chance"].tolist() == [pytest.approx(most)] * 4
+
+
+def test_maps_are_judged_where_they_can_be_compared_alone():
+    """Over layers and over methods, if there are several; what the target explains is said in numbers."""
+    said = {name: entry(f"hypernetwork/{name}").summary for name in ("fig5a", "fig5b", "figA6")}
+    table = maps(True)
+    assert "rule not clearly, target no (as in the paper)" in said["figA6"](table)
+    for layers in ([3], [2, 3]):
+        assert said["figA6"](table[table["layer"].isin(layers)]).startswith("Neighbours")
+    one = table[table["method"] == "hyla"]
+    assert "target not clearly" in said["figA6"](one) and said["fig5b"](one).startswith("Neighbours")
+    assert said["fig5a"](maps(False)).startswith("The target explains 1.00 of")
+
+
+def test_the_rank_of_addition_and_subtraction_is_said_of_methods_that_have_both():
+    summary, table = entry("hypernetwork/fig5e").summary, similarities(False)
+    lacks = (table["method"] == "softmax") & (table[["a", "b"]] == "addition").any(axis=1)
+    words = summary(table[~lacks])
+    assert re.search(r"softmax attention – \(–; 0.\d\d\), HYLA 28 of 28 \(", words) and "among the 28" not in words
 
 
 def test_a_layer_whose_codes_are_all_one_has_a_point_and_no_trust(made):

@@ -152,7 +152,7 @@ def test_models_that_have_not_learned_the_task_are_pale_and_the_first_words(made
     for share, early in ((0.49, True), (0.51, False)):
         some = table.assign(accuracy_test=share)
         drawn = found.plot(some)
-        assert found.summary(some).startswith(words := "Not trained far enough to tell: 49 to 49 %") == early
+        assert found.summary(some).startswith(words := "Not trained far enough to tell: 49 %") == early
         assert any(note.text.startswith(f"<b>{words}") for note in drawn.layout.annotations) == early
         assert {trace.opacity for trace in drawn.data if trace.legendgroup} == {0.5 if early else 1}
 
@@ -165,6 +165,14 @@ def test_several_numbers_of_problems_are_a_panel_each(made):
     np.testing.assert_allclose(np.array(many.y) - few.y, 10)
     titles = [note.text for note in drawn.layout.annotations]
     assert titles == ["<b>48 problems</b>", "<b>480 problems</b>"] and few.xaxis != many.xaxis
+
+
+def test_guessing_is_of_as_many_features_as_the_scale_has(made):
+    table = made["fig5c"].table
+    for problems, features in ((table["problems"], 2), (20_000_000, 4)):
+        drawn = accuracy(table.assign(problems=problems), "heads")
+        (guess,) = (trace for trace in drawn.data if trace.name == "guessing")
+        assert guess.y[0] == 100 / 8**features and f"K = {features} (paper 4)" in reading(drawn)
 
 
 def test_diverged_runs_are_left_out_and_counted(made):

@@ -257,9 +257,9 @@ def _tell(figure: go.Figure, points: pd.DataFrame, at: tuple[int, int]) -> None:
     text, ink = "one code for all examples", GREY
     if np.isfinite(alike):
         text, ink = true_minus(f"<b>{above_chance(points):.2f}</b>"), INK
-    found = f"{alike:.2f} ({chance:.2f} by chance); trustworthiness {points['trustworthiness'].iloc[0]:.2f}"
+    scores = f"{alike:.2f} ({chance:.2f} by chance); trustworthiness {points['trustworthiness'].iloc[0]:.2f}"
     hover = f"Share of a point's {NEIGHBOURS} nearest neighbours that have its label,<br>or correlation of the mean of"
-    hover += f" their values with its own: {found}"
+    hover += f" their values with its own: {scores}"
     x, y = panel.xaxis.domain[1], panel.yaxis.domain[0]
     below = {"xref": "paper", "yref": "paper", "x": x, "xanchor": "right", "y": y, "yanchor": "top", "yshift": -1}
     look = {"showarrow": False, "font": {"size": SIZE, "color": ink}}
@@ -361,14 +361,14 @@ def _draw_scores(
     methods, count = methods_of(rows), len(places)
     steps = np.linspace(-0.25, 0.25, len(methods)) if len(methods) > 1 else [0.0]
     for method, step in zip(methods, steps, strict=True):
-        own = rows[rows["method"] == method]
-        stats = 100 * over_seeds(own, by, "value")[["mean", "half"]].reindex(places)
+        runs = rows[rows["method"] == method]
+        stats = 100 * over_seeds(runs, by, "value")[["mean", "half"]].reindex(places)
         look: dict[str, Any] = {"name": method_title(method), "legendgroup": method}
         look |= {"showlegend": not named(figure, method), "customdata": list(zip(places, stats["half"], strict=True))}
         look["hovertemplate"] = f"%{{customdata[0]}}: %{{y:+.1f}} ± %{{customdata[1]:.1f}} points of {score}"
         x = np.arange(count) + step
         if _few(rows):
-            run_dots(figure, own[by].map(dict(zip(places, x.tolist(), strict=True))), 100 * own["value"], method, at)
+            run_dots(figure, runs[by].map(dict(zip(places, x.tolist(), strict=True))), 100 * runs["value"], method, at)
         else:
             look["error_y"] = whiskers(stats["half"], 3)
         points(figure, x, stats["mean"], colour(method), at, symbol=METHOD_SYMBOLS[method], **look)

@@ -111,8 +111,8 @@ def codes(table: pd.DataFrame, what: str = "rule") -> go.Figure:
             figure.add_hline(start, **look)
             end = start + 2
             figure.add_hline(end, **look | {"line": {"color": INK, "width": 1.8}})
-            own = right[names == label]
-            write_digits(figure, (1, column), both / 2, f"{int(own.sum())}/{len(own)}", INK)
+            block = right[names == label]
+            write_digits(figure, (1, column), both / 2, f"{int(block.sum())}/{len(block)}", INK)
         places = [both / 2 for both, _ in middles.values()]
         ticks = {"tickvals": places, "ticktext": list(middles), "showticklabels": column == 1, **PLAIN}
         figure.update_yaxes(range=(edges[-1], 0), row=1, col=column, **ticks)

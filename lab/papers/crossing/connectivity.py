@@ -245,19 +245,19 @@ def plot(table: pd.DataFrame) -> go.Figure:
                 means = 100 * rows.groupby("along")[value].mean()
                 shown = {"showlegend": not (dash or named(figure, method)), "hovertemplate": "%{y:.1f} %"}
                 line(figure, means.index, means, ink, (1, column), 2, dash, **look, **shown)
-                lost = np.array(barriers(rows, value)[task, method])
+                falls = np.array(barriers(rows, value)[task, method])
                 at, bad = start + METHODS.index(method), np.array(_untrained(rows))
                 faint = {"hoverinfo": "skip", "showlegend": False}
                 for some, symbol in ((~bad, "circle"), (bad, "x-thin-open")):
                     points(
-                        figure, [at + 0.3] * some.sum(), lost[some], faded(ink, 0.4), (2, column), 4, symbol, **faint
+                        figure, [at + 0.3] * some.sum(), falls[some], faded(ink, 0.4), (2, column), 4, symbol, **faint
                     )
                 error = {
-                    "error_y": whiskers([half_width(lost)]),
+                    "error_y": whiskers([half_width(falls)]),
                     "showlegend": False,
                     "hovertemplate": "%{y:.1f} points",
                 }
-                points(figure, [at], [lost.mean()], ink, (2, column), 9, METHOD_SYMBOLS[method], **look | error)
+                points(figure, [at], [falls.mean()], ink, (2, column), 9, METHOD_SYMBOLS[method], **look | error)
         figure.update_xaxes(tickvals=[0, 1], ticktext=["A", "B"], title_text="path from A to B", row=1, col=column)
         names = {"tickvals": places, "ticktext": ticks, "ticks": "", "showgrid": False}
         figure.update_xaxes(range=(-0.6, 2 * len(METHODS) + 0.4), **names, row=2, col=column)

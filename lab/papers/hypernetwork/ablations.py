@@ -120,8 +120,8 @@ def _summary(table: pd.DataFrame) -> str:
             f"{NAMES[task]}: highest {highest}, lowest {lowest}; rank correlation of {len(rows)} rows"
             f" with the paper's {order:.2f}"
         )
-    early = " and ".join(f"{said} of {NAMES[task]}" for task, said in _few_learn(table).items())
-    problem = f"{early} are below {SOLVED:.0f} % on seen examples" if early else ""
+    early = " and ".join(said + f" of {NAMES[task]}" * (len(words) > 1) for task, said in _few_learn(table).items())
+    problem = f"{early} are below {SOLVED:.0f} % on what they saw" if early else ""
     return f"{too_early(problem)}In %, {'; '.join(words)}."
 
 

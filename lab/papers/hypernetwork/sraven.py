@@ -48,8 +48,7 @@ FRACTIONS = {"smoke": (0.25, 0.5), "laptop": (0.25, 0.5, 0.75), "paper": (0.1, 0
 BY_LAYERS = FEWER | {"paper": PROBLEMS["paper"]}
 FEW_SEEDS = {"smoke": 2, "laptop": 1, "paper": 3}  # a laptop trains one seed of what is varied in 15 minutes
 ACCURACY = "accuracy, whole answer (%)"
-VALUES = 8  # of a feature
-GUESS = float(np.log(VALUES))  # nats a feature
+VALUES, GUESS = 8, float(np.log(8))  # of a feature, and what guessing one has, in nats
 APART = 0.02  # of the width of a panel, between marks of two methods at one place, so that their runs can be told apart
 # What is varied → name, unit or other words on the axis, and how a number is written
 WHERE: dict[str, tuple[str, str, Callable[[Any], str]]] = {
@@ -257,8 +256,7 @@ def accuracy(table: pd.DataFrame, by: str) -> go.Figure:
     line(figure, [None], [None], GREY, (1, 1), 1.2, "dot", name="on seen combinations")
     figure.update_traces(opacity=0.5 if early else 1, selector=lambda trace: trace.legendgroup)  # of methods
     high = 100 * table[["accuracy_ood", "accuracy_test"]].max().fillna(1).max()
-    figure.update_yaxes(range=(-0.04 * high, 1.08 * high))
-    figure.update_yaxes(title_text=ACCURACY, col=1)
+    figure.update_yaxes(range=(-0.04 * high, 1.08 * high)).update_yaxes(title_text=ACCURACY, col=1)
     set_reading(
         figure,
         runs_note(table),
@@ -322,9 +320,8 @@ def _draw(figure: go.Figure, table: pd.DataFrame, by: str, value: str, at: Panel
 def _draw_guess(figure: go.Figure, table: pd.DataFrame, by: str, at: Panel) -> None:
     """Accuracy of guessing all features."""
     numbers = sorted(table[by].unique())
-    places, features = (
-        (_along(numbers, by), numbers) if by == "features" else (_axis(table, by), [features_of(table)] * 2)
-    )
+    varied = by == "features"
+    places, features = (_along(numbers, by), numbers) if varied else (_axis(table, by), [features_of(table)] * 2)
     chance, look = [100 / VALUES**count for count in features], {"name": "guessing", "showlegend": at == (1, 1)}
     line(figure, places, chance, GREY, at, 1.2, "dash", hovertemplate="guessing: %{y:.2g} %", **look)
 

@@ -82,8 +82,8 @@ def _layers_summary(table: pd.DataFrame) -> str:
     if len(near) < 3:
         return codes.maps_summary(table)
     for name, expected in (("rule", True), ("target", False)):
-        found = codes.over_maps((near.iloc[-1] - near.iloc[1])[name])
-        more, known = found.low > 0, found.low > 0 or found.high < 0
+        change = codes.over_maps((near.iloc[-1] - near.iloc[1])[name])
+        more, known = change.low > 0, change.low > 0 or change.high < 0
         clear = f"{'yes' if more else 'no'} ({'as in' if more == expected else 'against'} the paper)"
         words.append(f"{name} {clear if known else 'not clearly'}")
     return codes.maps_summary(table, f"Explains more of the last than of the second layer: {', '.join(words)}. ")

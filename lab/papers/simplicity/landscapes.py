@@ -338,10 +338,10 @@ def _spread(figure: go.Figure, blocks: int, lines: int) -> None:
 def _summary(table: pd.DataFrame) -> str:
     course = table[table["part"] == "course"].sort_values("x").groupby(["table", "method", "seed"])["value"]
     rises = (course.last() - course.first()).groupby(["table", "method"]).mean() > 0
-    kept, around, aligned = (
+    solution, around, aligned = (
         _part(table, part).mean().unstack("table") for part in ("solution", "ambient", "alignment")
     )
-    higher, known = (around > kept).sum().sum(), (around.notna() & kept.notna()).sum().sum()
+    higher, known = (around > solution).sum().sum(), (around.notna() & solution.notna()).sum().sum()
     means = aligned.reindex([RELU, IAFS, TREES]).apply(lambda one: ", ".join(f"{x} {v:.2f}" for x, v in one.items()))
     return (
         f"Complexity rises in training in {rises.sum()} of {counted(len(rises), 'network')}; around the solution it is"

@@ -254,7 +254,7 @@ def fig11(table: pd.DataFrame) -> go.Figure:
         " without 0); grey: one task each. Below: coloured where the interval over"
         f" {counted(table['seed'].nunique(), 'seed')} leaves 0 out.",
         f"Left out, for no model leaves a trivial answer: {names}." if dead else "",
-        _lost(everything),
+        _divergences(everything),
     )
     return figure
 
@@ -332,11 +332,11 @@ def _key(cells: pd.DataFrame, dead: frozenset[str]) -> list[str]:
             else [FRAMED, "One seed only: no interval."]
         ),
         "Grey †: no model here does better than a trivial answer, so that differences are noise." if dead else "",
-        _lost(cells),
+        _divergences(cells),
     ]
 
 
-def _lost(cells: pd.DataFrame) -> str:
+def _divergences(cells: pd.DataFrame) -> str:
     """How many pairs of runs diverged, for the key."""
     divergences, runs = int(cells["lost"].sum()), int((cells["seeds"] + cells["lost"]).sum())
     return f"Diverged: {divergences} of {runs} pairs of runs, left out of the means." if divergences else ""

@@ -147,20 +147,20 @@ def _summary(table: pd.DataFrame) -> str:
     rows = alive(table)
     ranks = {case: _over_models(part) for case, part in rows.groupby(["set", "mode"], sort=False) if len(part) > 2}
     sides = {f"Against {RELU}, functions from zero": _from_zero(rows), "With more total variation, models": ranks}
-    return " ".join(f"{subject} are {_surely(found)}." for subject, found in sides.items() if found)
+    return " ".join(f"{subject} are {_surely(gains)}." for subject, gains in sides.items() if gains)
 
 
 def _from_zero(rows: pd.DataFrame) -> dict[tuple, estimates.Estimate]:
     """By how many points functions learned from zero are more accurate than ReLU, means over numbers of layers, by set
     and mode."""
-    found = {}
+    gains = {}
     for case, part in rows.groupby(["set", "mode"], sort=False):
         means = (100 * part["accuracy"]).groupby([part["method"], part["seed"]]).mean()
         groups = {method: each.to_numpy() for method, each in means.groupby(level="method")}
         if {FROM_ZERO, RELU} <= set(groups):
             (gain,) = gains_on_rows(groups, {"": (FROM_ZERO, RELU)}, {"": images_tested(part)})
-            found[case] = gain.estimate
-    return found
+            gains[case] = gain.estimate
+    return gains
 
 
 def _surely(differences: dict[tuple, estimates.Estimate]) -> str:

@@ -19,7 +19,7 @@ from lab.files import abandoned, exclusive, keep, put, read, temporary
 from lab.papers.entry import Entry
 from lab.places import PACKAGE
 from lab.plots import go
-from lab.plots.caption import captioned, counted, reading, true_minus
+from lab.plots.caption import captioned, counted, reading, seeds_note, true_minus
 
 # the lab may have written these into a figure's folder before, and not now
 PICTURES = ("figure.html", "figure.png", "figure.svg", "figure.pdf")
@@ -267,20 +267,7 @@ def words(entry: Entry, summary: str, table: pd.DataFrame, facts: dict) -> tuple
     made += f" Data: {'; '.join(dict.fromkeys(source['from'] for source in facts['data']))}."
     departed = f"Departures from the paper: {'; '.join(facts['departures']) or 'none known'}."
     departed += " Where the paper is silent, see `guesses` in provenance.json." if facts["guesses"] else ""
-    count = _seeds(table) if facts["runs"] and not re.search(r"\d seeds?\b", summary) else ""
+    count = seeds_note(table) if facts["runs"] and not re.search(r"\d seeds?\b", summary) else ""
     headline = [shows, " ".join(filter(None, [summary, count, paper_says])), earlier]
     caption = [shows, summary, paper_says, entry.numbers(table), made, earlier, departed]
     return true_minus("\n".join(filter(None, headline))), true_minus("\n".join(filter(None, caption)))
-
-
-def _seeds(table: pd.DataFrame) -> str:
-    """How many seeds each task or table has, as a sentence; nothing of a table without seeds."""
-    if "seed" not in table:
-        return ""
-    table = table[table["split"] == "test"] if "split" in table else table  # other seeds choose rates on `val`
-    by = [name for name in ("task", "table") if name in table]
-    counts = table.groupby(by)["seed"].nunique() if by else pd.Series([table["seed"].nunique()])
-    if not counts.sum():
-        return ""
-    fewest, most = counts.min(), counts.max()
-    return f"{counted(most, 'seed')}." if fewest == most else f"{fewest} to {counted(most, 'seed')}."

@@ -145,6 +145,23 @@ def set_reading(figure: go.Figure, *sentences: str) -> None:
     figure.update_layout(meta={"reading": true_minus(" ".join(sentence for sentence in sentences if sentence))})
 
 
+def seeds_note(table: pd.DataFrame) -> str:
+    """How many seeds each task or table has, as a sentence; nothing of a table without seeds.
+
+    >>> seeds_note(pd.DataFrame({"task": ["add", "add", "copy"], "seed": [0, 1, 0]}))
+    '1 to 2 seeds.'
+    """
+    if "seed" not in table:
+        return ""
+    table = table[table["split"] == "test"] if "split" in table else table  # other seeds choose rates on `val`
+    by = [name for name in ("task", "table") if name in table]
+    counts = table.groupby(by)["seed"].nunique() if by else pd.Series([table["seed"].nunique()])
+    if not counts.sum():
+        return ""
+    fewest, most = counts.min(), counts.max()
+    return f"{counted(most, 'seed')}." if fewest == most else f"{fewest} to {counted(most, 'seed')}."
+
+
 def interval_note(table: pd.DataFrame, mark: str) -> str:
     """What a mark ("Whiskers", "Band") of a table with a column `seed` covers."""
     return f"{mark}: {INTERVAL}." if table["seed"].nunique() > 1 else "One seed only: no interval."

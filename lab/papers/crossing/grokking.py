@@ -367,7 +367,7 @@ def _draw_ways(figure: go.Figure, cells: pd.DataFrame, loss: str, ink: str, symb
     words = [f" {one.never} of {one.runs} never" if one.never < one.runs else " never" for one in never.itertuples()]
     look |= {"mode": "markers+text", "text": words, "textposition": "middle right", "hoverinfo": "skip"}
     symbols = ["x-thin-open" if 2 * one.never >= one.runs else "line-ns-open" for one in never.itertuples()]
-    points(figure, never["end"], never["y"], ink, at, 6, symbols, textfont={"size": SIZE - 4, "color": ink}, **look)
+    points(figure, never["end"], never["y"], ink, at, 6, symbols, textfont={"size": SIZE - 4, "color": INK}, **look)
 
 
 def _facts(scale: str) -> Iterator[Field]:

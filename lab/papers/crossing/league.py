@@ -304,7 +304,7 @@ def plot(table: pd.DataFrame) -> go.Figure:
     figure.update_annotations(font_size=SIZE - 1 - (len(tasks) > 4))
     for row, name in enumerate(order):
         if name == LEARNED:
-            font = {"color": GREY, "size": SIZE - 2}
+            font = {"color": INK, "size": SIZE - 2}
             figure.add_annotation(text="one a search", font=font, x=0, y=row, showarrow=False, row=1, col=1)
         if name in FIXED + LEARNING:
             x = np.linspace(-REACH, REACH, 61)

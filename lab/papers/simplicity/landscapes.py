@@ -285,7 +285,7 @@ def _write(figure: go.Figure, rows: pd.DataFrame, part: str, around: float, at: 
     solution = rows.loc[rows["part"] == "solution", "value"].mean()
     numbers = (course.iloc[0], solution, course.iloc[-1]) if part == "complexity" else (solution, around)
     text = ("→" if part == "complexity" else ", mean ").join(f"{number:.2g}" for number in numbers)
-    look = {"font": {"size": SIZE - 2, "color": CELL_INK}, "bgcolor": "rgba(255, 255, 255, 0.7)", "borderpad": 1}
+    look = {"font": {"size": SIZE - 2, "color": CELL_INK}, "bgcolor": "rgba(255, 255, 255, 0.7)"}
     place = {"x": 0.5, "y": 0.03, "xref": "x domain", "yref": "y domain", "yanchor": "bottom", "showarrow": False}
     figure.add_annotation(text=text, row=at[0], col=at[1], **look, **place)
 
@@ -299,7 +299,7 @@ def _slice(figure: go.Figure, rows: pd.DataFrame, number: int, at: tuple[int, in
     look = {"colorscale": "Greys_r", "showscale": False, "zsmooth": "best", "hovertemplate": "%{z:.3g}"}
     figure.add_heatmap(x=z.columns, y=z.index, z=z, name=f"slice {number + 1}", **look, **where)
     mark = {"symbol": "circle-open", "size": 8, "color": VERMILLION, "line": {"width": 2}}
-    look = {"mode": "markers", "marker": mark, "name": "training row", "hoverinfo": "skip", "cliponaxis": False}
+    look = {"mode": "markers", "marker": mark, "name": "training row", "hoverinfo": "skip"}
     figure.add_scatter(x=point["x"], y=point["y"], **look, **where)
     _span(figure, z, at)
 

@@ -23,7 +23,7 @@ from lab.plots import go, make_subplots
 from lab.plots.caption import counted, effect, set_reading, signed
 from lab.plots.differences import differences, spans
 from lab.plots.panels import above, line, write_cells
-from lab.plots.style import DELTA_RANGE, DIVERGING, GREY, SIZE, TEMPLATE, faded
+from lab.plots.style import DELTA_RANGE, DIVERGING, GREY, INK, SIZE, TEMPLATE, faded
 from lab.statistics import INTERVAL
 from lab.tasks.named import task_title
 
@@ -306,7 +306,7 @@ def _draw_means(figure: go.Figure, table: pd.DataFrame) -> None:
                 "text": task_title(task),
                 "xanchor": "left",
                 "xshift": 10,
-                "font": {"color": GREY, "size": SIZE - 2},
+                "font": {"color": INK, "size": SIZE - 2},
             }
             figure.add_annotation(x=places[-1], y=height, showarrow=False, **words, row=1, col=1)
         for at, part in zip(places, names, strict=True):

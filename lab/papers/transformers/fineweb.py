@@ -27,7 +27,7 @@ from lab.plots import go
 from lab.plots.caption import counted, set_reading
 from lab.plots.differences import difference_key, differences, spans
 from lab.plots.panels import Panel, band, grid, line, method_line, place, whiskers
-from lab.plots.style import GREY, colour, faded
+from lab.plots.style import GREY, INK, colour, faded
 from lab.resolve import resolve
 from lab.run import Run
 from lab.scale import check_scale
@@ -342,7 +342,7 @@ def table6(table: pd.DataFrame) -> go.Figure:
     for number in range(len(titles)):
         row, column = place(number, 2)
         level, base, title = ((0, "ReLU", "loss − ReLU's (nats)"), (1, "GELU", "time ÷ GELU's"))[column - 1]
-        named = {"annotation_text": base, "annotation_position": "top right", "annotation_font_color": GREY}
+        named = {"annotation_text": base, "annotation_position": "top right", "annotation_font_color": INK}
         figure.add_hline(y=level, line={"color": GREY, "width": 1.2}, **named, row=row, col=column)
         figure.update_yaxes(title_text=title, nticks=6, row=row, col=column)
         ticks = dict(enumerate(depths if row == 1 else LAYERS))

@@ -142,11 +142,11 @@ def test_captions_and_drawings(made, name, tmp_path):
     [
         (
             {"easy": (5, 6, 7), "hard": (-3, -2.9, -2.8)},
-            "Only the function for A clearly steers to its tile, that for B",
+            "Only the function for A clearly steers to its tile, B's steers away (A",
         ),
         ({"easy": (5, 6, 7), "hard": (5, 6, 7)}, "Each function steers to its tile (A"),
         ({"easy": (-9, 0, 9), "hard": (-9, 0, 9)}, "Neither function clearly steers to its tile (A"),
-        ({"easy": (5,), "hard": (6,)}, "A +5.0, B +6.0 points more than ReLU to its tile."),
+        ({"easy": (5,), "hard": (6,)}, "A +5.0, B +6.0 points over ReLU to its tile."),
     ],
 )
 def test_a_function_steers_where_its_interval_says_so(monkeypatch, gains, words):

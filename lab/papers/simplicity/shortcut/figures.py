@@ -91,9 +91,9 @@ def _steering(table: pd.DataFrame) -> str:
         which = f"with{'' if spectral else 'out'} {of} " if table["spectral"].nunique() > 1 else ""
         verdict = "each function steers" if len(steers) == 2 else "neither function clearly steers"
         verdict = f"only the function for {steers[0]} clearly steers" if len(steers) == 1 else verdict
-        away = [f", that for {name} steers away from its own" for name, (_, high) in ends.items() if high < 0]
+        away = [f", {name}'s steers away" for name, (_, high) in ends.items() if high < 0]
         numbers = ", ".join(f"{name} {effect(points)}" for name, points in more.items())
-        unit, to = ("", "") if words else (" points more than ReLU", " to its tile")
+        unit, to = ("", "") if words else (" points over ReLU", " to its tile")
         sure = np.isfinite([*ends.values()]).all()
         words.append(which + (f"{verdict}{to}{''.join(away)} ({numbers}{unit})" if sure else f"{numbers}{unit}{to}"))
     text = "; ".join(words)
@@ -319,7 +319,7 @@ ENTRIES = (
         "Shortcut learning with and without spectral normalization",
         "Collages of two images: test accuracy where only one tile tells the label, over training, with and without"
         " every weight matrix divided by its largest singular value",
-        "the ability to steer is slightly better with spectral normalization",
+        "steering is slightly better with spectral normalization",
         plan=planned(CIFAR, (False, True), (*METHODS, *ALONE.values())),
         plot=fig25,
         summary=_steering,

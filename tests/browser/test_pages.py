@@ -282,7 +282,7 @@ def test_plots_and_pictures_are_light_or_dark_as_the_page_is(offline, tmp_path):
     model = torch.nn.Sequential(torch.nn.Linear(2, 8), torch.nn.ReLU(), torch.nn.Linear(8, 1))
     slice_ = ModelExplorer(model, torch.rand(9, 2))
     slice_.view.value = "slice"
-    matrix = lab.figure("transformers/fig11", scale="laptop")
+    matrix = lab.figure("transformers/fig5", scale="laptop")
     matrix.write(tmp_path, images=False)
     puzzle = SravenExplorer(store=Store(tmp_path / "store"))
     paths = [one.save(tmp_path / f"{number}.html") for number, one in enumerate((slice_, puzzle))]

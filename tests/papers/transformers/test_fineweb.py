@@ -60,4 +60,4 @@ def test_what_the_paper_says_of_time_is_what_it_prints():
     said = entry("transformers/table6").paper_says
     assert f"up to {max(exact):.1f} times" in said
     cheaper = [depth for depth, ratio in zip(fineweb.LAYERS, polynomial, strict=True) if ratio < 1]
-    assert cheaper == [10, 12] and "less than GELU in the two deepest" in said
+    assert cheaper and said.endswith(f"a polynomial less at {' and '.join(map(str, cheaper))}")

@@ -10,7 +10,7 @@ import pandas as pd
 
 from lab.papers.compatibility import FAINT, NO_MODEL_LEARNS, best, clear
 from lab.plots import go, make_subplots
-from lab.plots.panels import above, colour_bar
+from lab.plots.panels import Panel, above, colour_bar
 from lab.plots.style import DELTA_RANGE, DIVERGING, GREY, SIZE, TEMPLATE, cell_ink
 from lab.tasks.named import task_title
 
@@ -68,7 +68,7 @@ def heatmaps(
     figure = make_subplots(len(heights), 1, row_heights=heights, vertical_spacing=spacing)
     margin = {"l": left, "r": 24, "t": TITLE, "b": LABELS + BELOW}
     for row, one in enumerate(matrices, 1):
-        _draw(figure, one, row, scale)
+        draw(figure, one, (row, 1), scale)
         if one.title:
             above(figure, f"<b>{one.title}</b>", row, 1, size=SIZE + 1)
         figure.update_yaxes(title_text=names[0], row=row)
@@ -82,8 +82,9 @@ def heatmaps(
     return figure.update_layout(template=TEMPLATE, height=height, margin=margin, coloraxis=colours)
 
 
-def _draw(figure: go.Figure, matrix: Matrix, row: int, scale: Scale) -> None:
-    at: dict[str, Any] = {"row": row, "col": 1}
+def draw(figure: go.Figure, matrix: Matrix, panel: Panel, scale: Scale = POINTS, small: bool = False) -> None:
+    """Draw a matrix in a panel, on the figure's colour axis. small: numbers in small letters, without ±."""
+    at: dict[str, Any] = {"row": panel[0], "col": panel[1]}
     cells = matrix.cells.assign(half=(matrix.cells["high"] - matrix.cells["low"]) / 2)
     cells["kind"] = np.where(clear(cells) | cells["low"].isna(), "clear", "unclear")
     cells.loc[cells["task"].isin(matrix.unlearned), "kind"] = "unlearned"
@@ -102,7 +103,7 @@ def _draw(figure: go.Figure, matrix: Matrix, row: int, scale: Scale) -> None:
     for kind, ground in grounds.items():
         if kind == "clear" or (kinds == kind).any(axis=None):
             figure.add_heatmap(x=x, y=y, z=values.where(kinds == kind).to_numpy(), **ground, **look, **at)
-    _write(figure, cells, row, scale)
+    _write(figure, cells, panel, scale, small)
     learned = values.drop(columns=[task for task in columns if task in matrix.unlearned])
     frames = best(-learned if scale.falling else learned) if matrix.framed else set()
     for architecture, task in sorted(frames):  # a set: in an order that stays
@@ -111,7 +112,7 @@ def _draw(figure: go.Figure, matrix: Matrix, row: int, scale: Scale) -> None:
         figure.add_shape(type="rect", **box, line={"color": GREY, "width": 1.5}, **at)
     plain = {"showgrid": False, "showline": False, "ticks": "", "categoryorder": "array"} | at
     marked = [f"{name}{MARK * (task in matrix.unlearned)}" for name, task in zip(x, columns, strict=True)]
-    slant = -30 if len(columns) > 5 and max(map(len, x)) > LONG else 0
+    slant = -45 if small else -30 if len(columns) > 5 and max(map(len, x)) > LONG else 0
     figure.update_xaxes(tickangle=slant, categoryarray=x, tickvals=x, ticktext=marked, **plain)
     figure.update_yaxes(autorange="reversed", categoryarray=y, **plain)
 
@@ -124,20 +125,21 @@ def _flat(ink: str) -> dict:
     return {"colorscale": [(0, ink), (1, ink)], "showscale": False}
 
 
-def _write(figure: go.Figure, cells: pd.DataFrame, row: int, scale: Scale) -> None:
+def _write(figure: go.Figure, cells: pd.DataFrame, panel: Panel, scale: Scale, small: bool) -> None:
     """The numbers in the cells of tasks that are learned. Not the heat map's own text: it has one size and one ink."""
     for known, rows in cells[cells["kind"] != "unlearned"].groupby(cells["kind"] == "clear"):
         sign = -1 if scale.falling else 1
         shades = [cell_ink(sign * value, -scale.end, scale.end) if known else FAINT for value in rows["delta"]]
         numbers = [_number(v, half, bool(known)) for v, half in zip(rows["delta"], rows["half"], strict=True)]
-        texts = [(numbers, SIZE if known else SMALL, "top" if rows["half"].notna().any() else "middle")]
-        texts.append(([_spread(half) for half in rows["half"]], SMALL - (not known), "bottom"))
+        spreads = [] if small else [_spread(half) for half in rows["half"]]
+        size = SMALL - 1 if small else SIZE if known else SMALL
+        texts = [(numbers, size, "top" if any(spreads) else "middle"), (spreads, SMALL - (not known), "bottom")]
         x, y = [_two_lines(name) for name in rows["task"]], [task_title(name) for name in rows["architecture"]]
         for text, size, side in texts:
             look: dict[str, Any] = {"mode": "text", "hoverinfo": "skip", "name": "numbers", "showlegend": False}
             look |= {"textfont": {"size": size, "color": shades}, "textposition": f"{side} center"}
             if any(text):
-                figure.add_scatter(x=x, y=y, text=text, row=row, col=1, **look)
+                figure.add_scatter(x=x, y=y, text=text, row=panel[0], col=panel[1], **look)
 
 
 def _number(value: float, half: float, clear: bool) -> str:

@@ -146,19 +146,21 @@ def set_reading(figure: go.Figure, *sentences: str) -> None:
 
 
 def seeds_note(table: pd.DataFrame) -> str:
-    """How many seeds each task or table has, as a sentence; nothing of a table without seeds.
+    """How many seeds each method has on each task or table, as a sentence; nothing of a table without seeds. One that
+    has a single seed, as k-NN has, is left out where others have several.
 
-    >>> seeds_note(pd.DataFrame({"task": ["add", "add", "copy"], "seed": [0, 1, 0]}))
-    '1 to 2 seeds.'
+    >>> seeds_note(pd.DataFrame({"task": ["add", "add", "add", "copy", "copy"], "seed": [0, 1, 2, 0, 1]}))
+    '2 to 3 seeds.'
     """
     if "seed" not in table:
         return ""
     table = table[table["split"] == "test"] if "split" in table else table  # other seeds choose rates on `val`
-    by = [name for name in ("task", "table") if name in table]
+    by = [name for name in ("task", "table", "method") if name in table]
     counts = table.groupby(by)["seed"].nunique() if by else pd.Series([table["seed"].nunique()])
-    if not counts.sum():
+    most = counts.max() if counts.sum() else 0
+    if not most:
         return ""
-    fewest, most = counts.min(), counts.max()
+    fewest = counts[counts > min(1, most - 1)].min()
     return f"{counted(most, 'seed')}." if fewest == most else f"{fewest} to {counted(most, 'seed')}."
 
 

@@ -11,7 +11,6 @@ import pandas as pd
 from lab.plots import go, make_subplots
 from lab.plots.style import (
     DIVERGING,
-    GREY,
     LEGEND_ABOVE,
     METHOD_SYMBOLS,
     SEQUENTIAL,
@@ -97,11 +96,11 @@ def above(figure: go.Figure, text: str, row: int, column: int, side: str = "left
 
 
 def blank(figure: go.Figure, row: int, column: int, words: str = "") -> None:
-    """In the place of a panel nothing, or grey words in its middle."""
+    """In the place of a panel nothing, or words in its middle."""
     figure.add_scatter(x=[None], y=[None], showlegend=False, row=row, col=column)  # without a trace there is no panel
     middle = {"x": 0.5, "y": 0.5, "xref": "x domain", "yref": "y domain", "showarrow": False}
     if words:
-        figure.add_annotation(text=words, font={"color": GREY}, row=row, col=column, **middle)
+        figure.add_annotation(text=words, row=row, col=column, **middle)
     figure.update_xaxes(visible=False, row=row, col=column)
     figure.update_yaxes(visible=False, row=row, col=column)
 

@@ -1,6 +1,7 @@
 """Laws of panels and of room: axes, legends."""
 
 import gzip
+import json
 import re
 
 import numpy as np
@@ -66,3 +67,14 @@ def test_numbers_can_be_read_on_every_shade(scale):
 def test_no_figure_leaves_the_ink_of_its_cells_to_plotly():
     for path in RESULTS.glob("*/*/*/figure.json.gz"):
         assert b'"texttemplate"' not in gzip.decompress(path.read_bytes()).partition(b'"layout"')[0], path
+
+
+def test_words_in_shipped_figures_are_dark_enough():
+    """On white, but white ones, which stand on shades. Those of a page are looked at in a browser."""
+    for path in RESULTS.glob("*/*/*/figure.json.gz"):
+        drawn = json.loads(gzip.decompress(path.read_bytes()))
+        fonts = [note.get("font", {}) for note in drawn["layout"].get("annotations", []) if note.get("text")]
+        fonts += [trace.get("textfont", {}) for trace in drawn["data"] if "text" in trace.get("mode", "")]
+        inks = {ink for font in fonts for ink in np.ravel(font.get("color", [])).tolist()} - {"white", "#FFFFFF"}
+        pale = {ink for ink in inks if 1.05 / (light(ink) + 0.05) < 4.5}
+        assert not pale, (path, pale)

@@ -307,7 +307,7 @@ def fig19(table: pd.DataFrame) -> go.Figure:
             add(0, line={"color": GREY, "width": 1.4}, row=at[0], col=at[1])
         room = 0.12 * (max(highest) - min(lowest)) or 1.0  # for the words in two corners
         figure.update_yaxes(range=(min(lowest) - room, max(highest) + room), row=at[0], col=at[1])
-        corner = {"xref": "x domain", "yref": "y domain", "showarrow": False, "font": {"size": SIZE, "color": GREY}}
+        corner = {"xref": "x domain", "yref": "y domain", "showarrow": False}
         for x, y, words in ((1, 1, "better than ReLU on both"), (0, 0, "worse than ReLU on both")):
             side = {"xanchor": ("left", "right")[x], "yanchor": ("bottom", "top")[y]}
             figure.add_annotation(x=x, y=y, text=words, row=at[0], col=at[1], **side, **corner)

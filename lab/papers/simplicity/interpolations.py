@@ -21,7 +21,7 @@ from lab.papers.tables import Labelled
 from lab.plots import go
 from lab.plots.caption import counted, set_reading, true_minus
 from lab.plots.panels import above, grid, line, place
-from lab.plots.style import BLACK, BLUE, GREY, ORANGE, SIZE
+from lab.plots.style import BLACK, BLUE, ORANGE, SIZE
 from lab.scale import SCALES, model_scale
 from lab.spec import EpisodeSpec, InterpolatedSpec, Learned, RunSpec, replace
 from lab.statistics import LEVEL
@@ -258,7 +258,7 @@ def fig15(table: pd.DataFrame) -> go.Figure:
         relu = [relu_correlation(rows["x"].to_numpy(), rows["value"].to_numpy()) for _, rows in curves]
         if all(r > NEAR_RELU for r in relu):
             corner = {"x": 0.04, "y": 0.96, "xref": "x domain", "yref": "y domain", "xanchor": "left", "yanchor": "top"}
-            figure.add_annotation(text="stayed ReLU", font={"color": GREY}, row=at[0], col=at[1], **corner)
+            figure.add_annotation(text="stayed ReLU", row=at[0], col=at[1], **corner)
         inside = np.concatenate([rows.loc[rows["x"].abs() <= INSIDE, "value"] for _, rows in curves])
         _limit(figure, inside, at)
     for number, (x, straight, cubic) in enumerate(pairs.values(), COLUMNS):

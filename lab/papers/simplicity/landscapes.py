@@ -203,8 +203,8 @@ def fig24(table: pd.DataFrame, columns: tuple[str, ...] = (*NETWORKS, TREES, NEI
     set_reading(
         figure,
         f"First seed; accuracy and alignment with axes: mean over {counted(table['seed'].nunique(), 'seed')}. Line:"
-        " training, from circle to dot; star: what is kept. Numbers: total variation at the start → kept → at the end;"
-        " kept, and mean of the random plane. Slices: two inputs of a training row (circle); black: low, white: high.",
+        " training, from circle to dot; star: best on val. Numbers: total variation at the start → star → dot; star,"
+        " and mean of the random plane. Slices: two inputs of a training row (circle); black: low, white: high.",
     )
     return figure
 
@@ -280,7 +280,8 @@ def _landscape(
 
 
 def _write(figure: go.Figure, rows: pd.DataFrame, part: str, around: float, at: tuple[int, int]) -> None:
-    """In a landscape of complexity that of the network: at the start, kept, and at the end, or kept and around it."""
+    """In a landscape the total variation of the network: at the start, best on val, and at the end; or best on val, and
+    the mean around it."""
     course = rows[rows["part"] == "course"].sort_values("x")["value"]
     solution = rows.loc[rows["part"] == "solution", "value"].mean()
     numbers = (course.iloc[0], solution, course.iloc[-1]) if part == "complexity" else (solution, around)
@@ -354,10 +355,10 @@ def _numbers(table: pd.DataFrame) -> str:
     every = table["method"].unique()
     return (
         "Functions: of the hidden layers, from -5 to 5; with IAFs of the inputs, one line each, from -1 to 1."
-        " Landscapes: on the plane of the training's first two principal components, and on a random one around what is"
-        " kept; colours are logarithmic, the same for one measure and table, and end at the 2nd and 98th percentile."
-        " Slices go from -1 to 1, scaled in each image. Mean over seeds. Total variation of log-odds (trees, k-NN:"
-        " none), in brackets its mean over the random plane:"
+        " Landscapes: on the plane of the training's first two principal components, and on a random one around the"
+        " solution; colours are logarithmic, the same for one measure and table, and end at the 2nd and 98th"
+        " percentile. Slices go from -1 to 1, scaled in each image. Mean over seeds. Total variation of log-odds"
+        " (trees, k-NN: none), in brackets its mean over the random plane:"
         f" {_by_table(table, every, 'solution', 'ambient')}. Alignment with axes (1: every change is along an input):"
         f" {_by_table(table, every, 'alignment')}.{_identity(table)}"
     )

@@ -21,7 +21,7 @@ from lab.papers.simplicity.tables.accuracy import MORE_SEARCHES, MORE_TABLES, ch
 from lab.papers.simplicity.tables.settings import LAYERS, LEARNED, RELU, SEEDS, START, WIDTHS, network, origin, tables
 from lab.papers.tables import POINTS, Labelled, gains_on_rows, per_run
 from lab.plots import go
-from lab.plots.caption import counted, set_reading, signed
+from lab.plots.caption import counted, diverged_runs, set_reading, signed
 from lab.plots.panels import above, grid, method_line, whiskers
 from lab.plots.style import SIZE
 from lab.scale import model_scale
@@ -149,12 +149,11 @@ def fig8(table: pd.DataFrame) -> go.Figure:
     figure.update_xaxes(type="log", tickvals=widths, ticktext=[str(width) for width in widths])
     figure.update_xaxes(title_text="width (hidden units)")
     figure.update_yaxes(title_text="test accuracy (%)", col=1)
-    divergences = int(table["accuracy"].isna().sum())
     set_reading(
         figure,
         f"Mean over {counted(table['seed'].nunique(), 'seed')}. Whiskers: {INTERVAL}. The learned function is the same"
         " in all networks.",
-        f"Not drawn, because they diverged: {divergences} of {len(table)}." if divergences else "",
+        diverged_runs(table, ["table", "method"]),
     )
     return figure
 
@@ -167,12 +166,12 @@ def fig21(table: pd.DataFrame) -> go.Figure:
     names, cells = ("table", "hidden layers × width (hidden units)"), gains_of_settings(table)
     figure = heatmaps([Matrix("", cells, framed=False)], GAIN, names, left=210)
     figure.update_yaxes(title_text="")
-    seeds, divergences = counted(table["seed"].nunique(), "seed"), int(table["accuracy"].isna().sum())
+    seeds = counted(table["seed"].nunique(), "seed")
     set_reading(
         figure,
         f"{COLOURED} ±: half of it (95 %, Student's t, {seeds}, of one search). The learned function of a table is the"
         " same in all its networks.",
-        f"Left out, because they diverged: {divergences} of {len(table)} runs." if divergences else "",
+        diverged_runs(table, ["table", "method"]),
     )
     return figure
 

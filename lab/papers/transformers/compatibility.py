@@ -14,7 +14,7 @@ from lab.estimates import proportion
 from lab.papers.claims import Claim, Verdict, absent, all_of, any_of
 from lab.papers.compatibility import best, clear, delta, square, unlearned
 from lab.papers.entry import Entry, Planned
-from lab.papers.heatmaps import FRAMED, KEY, UNCLEAR, Matrix, heatmaps
+from lab.papers.heatmaps import FRAMED, KEY, Matrix, draw, heatmaps
 from lab.papers.tables import POINTS, Labelled, curves, gains, per_seed
 from lab.papers.transformers import matrix
 from lab.papers.transformers.matrix import PAPER, comparable, compare, over_tasks
@@ -22,7 +22,7 @@ from lab.papers.transformers.settings import ATTENTION, ATTENTION_GUESS, BASELIN
 from lab.plots import go, make_subplots
 from lab.plots.caption import counted, effect, set_reading, signed
 from lab.plots.differences import differences, spans
-from lab.plots.panels import above, line, write_cells
+from lab.plots.panels import above, line
 from lab.plots.style import DELTA_RANGE, DIVERGING, GREY, INK, SIZE, TEMPLATE, faded
 from lab.statistics import INTERVAL
 from lab.tasks.named import task_title
@@ -243,7 +243,9 @@ def fig11(table: pd.DataFrame) -> go.Figure:
     figure.update_layout(coloraxis=colours)
     _draw_means(figure, table)
     for column, (part, cells) in enumerate(parts.items(), 1):
-        _draw_small(figure, cells[~cells["task"].isin(dead)], f"Optimized: {part}", column)
+        draw(figure, Matrix(part, cells[~cells["task"].isin(dead)], framed=False), (2, column), small=True)
+        above(figure, f"<b>Optimized: {part}</b>", 2, column)
+        figure.update_yaxes(showticklabels=column == 1, row=2, col=column)
     figure.update_yaxes(title_text="optimized for", row=2, col=1)
     figure.update_xaxes(title_text="trained and tested on", row=2, col=(len(parts) + 1) // 2)
     everything = pd.concat(parts.values(), ignore_index=True)
@@ -257,24 +259,6 @@ def fig11(table: pd.DataFrame) -> go.Figure:
         _divergences(everything),
     )
     return figure
-
-
-def _draw_small(figure: go.Figure, cells: pd.DataFrame, title: str, column: int) -> None:
-    """A matrix in the lower row: colours where seeds tell, small numbers."""
-    values, known = square(cells), square(cells.assign(clear=clear(cells)), "clear").astype(bool)
-    x, y = ([task_title(name) for name in names] for names in (values.columns, values.index))
-    look: dict[str, Any] = {"x": x, "y": y, "name": title, "xgap": 1, "ygap": 1, "hoverongaps": False}
-    halves = square(cells.assign(half=(cells["high"] - cells["low"]) / 2), "half")
-    look |= {"customdata": halves, "hovertemplate": "%{y} on %{x}: %{z:+.1f} ± %{customdata:.1f} points<extra></extra>"}
-    figure.add_heatmap(z=values.where(known), coloraxis="coloraxis", **look, row=2, col=column)
-    pale = {"colorscale": [(0, UNCLEAR), (1, UNCLEAR)], "showscale": False}
-    figure.add_heatmap(z=values.where(~known), **pale, **look, row=2, col=column)
-    texts = [[signed(value, 0) if np.isfinite(value) else "–" for value in row] for row in values.to_numpy()]
-    write_cells(figure, x, y, texts, values.where(known).to_numpy(), (-DELTA_RANGE, DELTA_RANGE), (2, column), SIZE - 3)
-    above(figure, f"<b>{title}</b>", 2, column)
-    bare = {"showgrid": False, "showline": False, "ticks": "", "row": 2, "col": column}
-    figure.update_xaxes(tickangle=-45, **bare)
-    figure.update_yaxes(autorange="reversed", showticklabels=column == 1, **bare)
 
 
 def own_and_others(table: pd.DataFrame, part: str) -> pd.DataFrame:

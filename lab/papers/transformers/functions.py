@@ -132,8 +132,8 @@ def summary_fig12(table: pd.DataFrame) -> str:
     several = cells["low"].notna()
     ours = cells[several & (cells["method"] == SYMMETRIZED)]
     noise = f"Symmetrized: clearly worse on {int((ours['high'] < 0).sum())} of {len(ours)} tasks"
-    noise += f" ({int(clear(cells[several]).sum())} of {several.sum()} differences). "
-    return f"{noise if several.any() else ''}Points, minus learned: {'; '.join(words)}."
+    noise += f"; {int(clear(cells[several]).sum())} of {several.sum()} differences are clear. "
+    return f"{noise if several.any() else ''}Minus learned: {'; '.join(words)}."
 
 
 def _range(by_task: dict[str, float]) -> str:

@@ -20,7 +20,7 @@ from lab.papers.transformers.settings import ATTENTION_GUESS, BASELINE, BOTH, ML
 from lab.plots import go
 from lab.plots.caption import diverged_runs, effect, set_reading
 from lab.plots.panels import ACCURACY, FULL, STEP, above, grid, line, name_axes, named, place
-from lab.plots.style import BLACK, GREY, SIZE, colour, faded, methods_of
+from lab.plots.style import BLACK, SIZE, colour, faded, methods_of
 from lab.statistics import LEVEL, diverged
 from lab.tasks.named import learned, task_title, trivial
 
@@ -371,7 +371,7 @@ def _write_in(figure: go.Figure, text: str, at: tuple[int, int]) -> None:
     """Why a panel shows nothing, in its upper half."""
     panel = figure.get_subplot(*at)
     x, y = (f"{axis.plotly_name.replace('axis', '')} domain" for axis in (panel.xaxis, panel.yaxis))
-    font = {"size": SIZE - 2, "color": GREY}
+    font = {"size": SIZE - 2}
     figure.add_annotation(text=text, font=font, xref=x, yref=y, x=0.5, y=0.7, showarrow=False)
 
 

@@ -344,7 +344,7 @@ def _zoom(figure: go.Figure, table: pd.DataFrame, at: tuple[int, int]) -> None:
     figure.update_xaxes(range=(low - 2 * pad, high + pad), row=at[0], col=at[1])
     edge = {"xref": "x domain", "x": 0.01, "xanchor": "left", "showarrow": False, "row": at[0], "col": at[1]}
     edge["bgcolor"] = "white"
-    font = {"size": SIZE - 1, "color": colour(LINEAR)}
+    font = {"size": SIZE - 1}
     figure.add_annotation(text=f"← {mean:.1f}", y=LINEAR, font=font, **edge)
 
 

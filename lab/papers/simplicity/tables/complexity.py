@@ -30,7 +30,7 @@ from lab.papers.simplicity.tables.accuracy import (
 from lab.papers.simplicity.tables.settings import IAFS, LEARNED, LINEAR, NEIGHBOURS, NETWORKS, RELU, TANH, TREES
 from lab.papers.tables import POINTS, gains, gains_on_rows, ratios
 from lab.plots import go
-from lab.plots.caption import counted, set_reading
+from lab.plots.caption import counted, diverged_runs, set_reading
 from lab.plots.panels import grid, log_axis, name_axes, place
 from lab.plots.style import BLACK, METHOD_SYMBOLS, SIZE, SKY, colour
 
@@ -181,13 +181,12 @@ def marks(table: pd.DataFrame, x: str = "tv", x_title: str = "total variation (o
             for one in kinds:
                 _draw(figure, rows[rows["kind"] == one], one, x, at, small)
     name_axes(figure, len(names), columns, x_title, "test accuracy (%)")
-    divergences = int(table["percent"].isna().sum())
     alpha = ", α" if TANH in kinds else ""
     set_reading(
         figure,
         f"Small: one network (seed, layers{alpha}). Large: those chosen on val, mean over seeds.",
         "Arrow: a number beyond the axis." if any("text" in trace.mode for trace in figure.data) else "",
-        f"Not drawn, because they diverged: {divergences} of {len(table)}." if divergences else "",
+        diverged_runs(table, ["table", "method"], left_out="not drawn"),
         f"Not drawn, at chance on training rows: {at_chance.sum()} of {len(table)}." if at_chance.any() else "",
     )
     return figure

@@ -285,6 +285,6 @@ def _item(row: dict, title: str) -> str:
     if row["reason"]:
         parts.append(f"{row['reason'][0].upper()}{row['reason'][1:]}.")
     if row["decides"]:
-        hours = f" ({row['hours']:g} hours of two cores)" if isfinite(row["hours"]) else ""
+        hours = f" ({row['hours']:g} hour{'s' * (row['hours'] != 1)} of two cores)" if isfinite(row["hours"]) else ""
         parts.append(f"Would decide it: {row['decides']}{hours}.")
     return " ".join(parts)

@@ -109,8 +109,8 @@ def layers(table: pd.DataFrame, below: Sequence[str], height: int = 130, most: i
     """
     depths, colourings = sorted(table["layer"].unique()), list(table["colouring"].unique())
     methods, known = list(table["method"].unique()), _known(table)
-    alive = [layer for layer in depths if known[[(layer, colouring) for colouring in below]].all(axis=None)]
-    rows = list(product(alive[-3:] if clustered(table) else [], below))
+    distinct = [layer for layer in depths if known[[(layer, colouring) for colouring in below]].all(axis=None)]
+    rows = list(product(distinct[-3:] if clustered(table) else [], below))
     titles = list(map(method_title, methods)) if rows or not none else [none]
     figure = _drawn(table, rows, titles, height, 46, most, first=1)
     step = -(-len(depths) // 8)
@@ -325,12 +325,12 @@ def by_class(table: pd.DataFrame, score: str = "F1", what: str = "term") -> go.F
     parts = table["part"] if "part" in table else pd.Series("", table.index)
     first = parts == parts.iloc[0]
     last = first & (table["layer"] == table.loc[first, "layer"].max())
-    layers = "layer " + (table["layer"] + 1).astype(str)
-    gaps = table.assign(part=layers + parts, **{name: table[name] - table["chance"] for name in ("value", "shuffled")})
+    numbered = "layer " + (table["layer"] + 1).astype(str) + parts
+    gaps = table.assign(part=numbered, **{name: table[name] - table["chance"] for name in ("value", "shuffled")})
     over = gaps.groupby(["method", "part", "seed"], sort=False)[["value", "shuffled"]].mean().reset_index()
     classes = in_order(table["label"].unique())
     figure = grid(
-        [f"mean over {what}s", f"{(layers + parts)[last].iloc[0]}: each {what}"], 1, height=150, gap=64, top=84, left=72
+        [f"mean over {what}s", f"{numbered[last].iloc[0]}: each {what}"], 1, height=150, gap=64, top=84, left=72
     )
     for row, (rows, by, places) in enumerate(
         (

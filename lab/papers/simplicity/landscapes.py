@@ -34,7 +34,7 @@ OfBest = Callable[[pd.DataFrame, str, list[str]], list[Verdict]]  # rows of a ta
 
 NEAR_IDENTITY = 0.99  # share of a function's variance that its start explains, above which it has not left it
 ROWS = {"function": "function", "loss": "loss", "complexity": "complexity", "zoom": "complexity,<br>random plane"}
-HEIGHT, GAP, HEAD = 84, 10, 60  # px of a panel, between rows, and for the names above a table's first row
+HEIGHT, GAP, HEAD = 96, 10, 60  # px of a panel, between rows, and for the names above a table's first row
 LOWEST = 1e-6  # a landscape's smallest value that is drawn: colours are logarithmic
 
 
@@ -167,9 +167,12 @@ FIG24 = (
 
 
 def fig24(table: pd.DataFrame, columns: tuple[str, ...] = (*NETWORKS, TREES, NEIGHBOURS)) -> go.Figure:
-    """All tables below each other, a column a method; Figure 7 has one table. table: as of `landscape_measures`."""
+    """All tables below each other with one slice, a column a method; Figure 7 has one table, with all its slices.
+
+    table: as of `landscape_measures`.
+    """
     names = list(table["table"].unique())
-    slices = sorted(table.loc[table["part"] == "slice", "number"].unique())
+    slices = sorted(table.loc[table["part"] == "slice", "number"].unique())[: 3 if len(names) == 1 else 1]
     parts = [*ROWS, *(f"slice {number + 1}" for number in slices)]
     panels = [""] * (len(names) * len(parts) * len(columns))
     figure = grid(panels, len(columns), HEIGHT, gap=GAP, top=70, left=64, horizontal=8)

@@ -283,15 +283,16 @@ def _summary(table: pd.DataFrame) -> str:
 
 
 def _likeness(rows: pd.DataFrame) -> str:
-    """How much of the variance of functions, of several layers the mean, ReLU and GELU explain.
+    """How much of a function's variance ReLU and GELU explain, or how far it goes up and down; the mean over layers.
 
-    >>> _likeness(pd.DataFrame({"relu": [0.9966], "gelu": [0.9957]}))
+    >>> _likeness(pd.DataFrame({"relu": [0.9966], "gelu": [0.9957], "turns": 1.1}))
     'like both: ReLU 99.7 %, GELU 99.6 %'
     """
     relu, gelu = 100 * rows[["relu", "gelu"]].mean()
     like = {(True, True): "both", (False, False): "neither", (True, False): "ReLU", (False, True): "GELU"}
     verdict = like[bool(relu > 100 * LIKE), bool(gelu > 100 * LIKE)]
-    return f"like {verdict}: ReLU {relu:.1f} %, GELU {gelu:.1f} %"
+    turns = f"neither; ups and downs {rows['turns'].mean():.1f} × range"
+    return "like " + (turns if verdict == "neither" else f"{verdict}: ReLU {relu:.1f} %, GELU {gelu:.1f} %")
 
 
 def _like_which(table: pd.DataFrame) -> str:
@@ -356,9 +357,9 @@ def draw(table: pd.DataFrame, functions: pd.DataFrame) -> go.Figure:
     figure.update_xaxes(title_text="input x", row=len(kinds))
     set_reading(
         figure,
-        f"Percent: how much of a function's variance ReLU and GELU explain. Thick: average over {AVERAGED} knots, and"
-        f" thin the function itself; what is like ReLU is drawn as it is, for |x| up to {CLOSE:g}. Shaded: inputs that"
-        " it receives in a trained network. Grey: other restarts of the search.",
+        f"Percent: how much of a function's variance ReLU and GELU explain; neither: {100 * LIKE:g} % at most. Thick:"
+        f" average over {AVERAGED} knots, and thin the function itself; what is like ReLU is drawn as it is, to |x| ="
+        f" {CLOSE:g}. Shaded: inputs that it receives in a trained network. Grey: other restarts of the search.",
     )
     return figure
 

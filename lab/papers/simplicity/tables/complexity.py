@@ -19,7 +19,6 @@ from lab.papers.simplicity.complexity import logarithms
 from lab.papers.simplicity.tables import accuracy, settings
 from lab.papers.simplicity.tables.accuracy import (
     ALMOST_ALL,
-    SHOWN,
     WITH_ODDS,
     chosen_means,
     measure,
@@ -27,12 +26,13 @@ from lab.papers.simplicity.tables.accuracy import (
     over_relu,
     plan,
 )
-from lab.papers.simplicity.tables.settings import IAFS, LEARNED, LINEAR, NEIGHBOURS, NETWORKS, RELU, TANH, TREES
+from lab.papers.simplicity.tables.settings import IAFS, LEARNED, NEIGHBOURS, NETWORKS, RELU, TANH, TREES
 from lab.papers.tables import POINTS, gains, gains_on_rows, ratios
 from lab.plots import go
-from lab.plots.caption import counted, diverged_runs, set_reading
-from lab.plots.panels import grid, log_axis, name_axes, place
-from lab.plots.style import BLACK, METHOD_SYMBOLS, SIZE, SKY, colour
+from lab.plots.caption import counted, diverged_runs, effect, set_reading
+from lab.plots.panels import above, grid, line, log_axis, name_axes, place, whiskers
+from lab.plots.style import BLACK, GREY, METHOD_SYMBOLS, SKY, colour
+from lab.statistics import INTERVAL, half_width
 
 FROM_ZERO, FROM_RELU = "learned, from zero", "learned, from ReLU"
 POINTED_AT = ["layers", "prefactor", "who", "tv", "training", "percent"]
@@ -151,87 +151,101 @@ def _fits(table: pd.DataFrame) -> str:
 
 CHANCE = 0.52  # of training rows, whose two classes are equally frequent: networks that give all the same answer
 COLUMNS, HEIGHT = 2, 160  # of panels; px of one
-ORDER = (LINEAR, NEIGHBOURS, TREES, TANH, RELU, LEARNED, IAFS)  # one over the other: most networks are TanH's
-FAR = 0.62  # of the networks' range: a baseline further beyond it stands at the end of the axis, with its number
-INSIDE = 0.035  # of an axis: from there to its end
+ORDER = (NEIGHBOURS, TREES, TANH, RELU, LEARNED, IAFS)  # one over the other: most networks are TanH's
+MODEL = ["table", "method", "kind", "layers", "prefactor"]
 
 
 def marks(table: pd.DataFrame, x: str = "tv", x_title: str = "total variation (of log-odds, log scale)") -> go.Figure:
-    """One panel per table: complexity (or "training" accuracy) and test accuracy of networks, and large, also for the
-    baselines, the mean over seeds of what was chosen on `val`. table: see `measure`."""
+    """One panel per table: complexity (or "training" accuracy) and test accuracy of networks in the mean over seeds,
+    those large that were chosen on `val`, with k-NN and trees; tables where a network is farthest above ReLU come
+    first. table: see `measure`."""
     starts = table["start"].map({"zero": FROM_ZERO, "relu": FROM_RELU})
     kind = table["method"].where(table["method"] != LEARNED, starts)
     table = table.assign(kind=kind, percent=100 * table["accuracy"], training=100 * table["accuracy_train"])
-    table["who"] = [f"seed {seed}" for seed in table["seed"]]
-    names, networks = list(table["table"].unique()), table["method"].isin(NETWORKS)
-    at_chance = networks & (table["accuracy_train"] <= CHANCE)
-    known = table[x].notna() & table["percent"].notna()
+    means = _means(table[table[x].notna() & table["percent"].notna() & table["method"].isin(ORDER)])
+    out = means["method"].isin(NETWORKS) & (means["lowest"] <= CHANCE) | (means[x] <= 0)
     kinds = [one for method in ORDER for one in ((FROM_RELU, FROM_ZERO) if method == LEARNED else (method,))]
-    kinds = [one for one in kinds if one in set(table.loc[known, "kind"])]
+    kinds = [one for one in kinds if one in set(means.loc[~out, "kind"])]
+    over = _over_relu(table)
+    names = sorted(table["table"].unique(), key=lambda name: -over[name].estimate.effect if name in over else 0.0)
     columns = min(COLUMNS, len(names))
-    figure = grid(names, columns, HEIGHT, gap=50, top=112 if len(kinds) > 4 else 64, horizontal=60)
+    figure = grid([""] * len(names), columns, HEIGHT, gap=70, top=132 if len(kinds) > 4 else 84, horizontal=60)
     for one in kinds:
         look = {"mode": "markers", "marker": _mark(one), "name": one, "legendgroup": one}
         figure.add_scatter(x=[None], y=[None], row=1, col=1, **look)
     for number, name in enumerate(names):
-        at, here = place(number, columns), known & (table["table"] == name)
-        dots, means = table[here & networks & ~at_chance], _means(table[here & table["chosen"].astype(bool)])
-        _set_axes(figure, pd.concat([dots, means[means["method"].isin(NETWORKS)]]), means, x, at)
-        for rows, small in ((dots, {"size": 5, "opacity": 0.4, "line": {"width": 0}}), (means, {})):
+        at, here = place(number, columns), means[~out & (means["table"] == name)]
+        words = f"{over[name].case}: {effect(over[name].estimate)} points" if name in over else ""
+        above(figure, f"<b>{name}</b><br>{words}", *at)
+        figure.layout.annotations[-1].update(align="left")
+        large = here[here["chosen"]]
+        _set_axes(figure, here, x, at)
+        relu = here[here["method"] == RELU].sort_values(x)
+        line(figure, relu[x], relu["percent"], GREY, at, 1.4, showlegend=False, hoverinfo="skip")
+        if name in over:
+            ends = large[large["method"].isin((RELU, over[name].case))].sort_values("method", key=lambda m: m != RELU)
+            line(figure, ends[x], ends["percent"], BLACK, at, 1.4, showlegend=False, hoverinfo="skip")
+        for rows, small in ((here[~here["chosen"]], {"size": 5, "opacity": 0.5, "line": {"width": 0}}), (large, {})):
             for one in kinds:
                 _draw(figure, rows[rows["kind"] == one], one, x, at, small)
     name_axes(figure, len(names), columns, x_title, "test accuracy (%)")
     alpha = ", α" if TANH in kinds else ""
+    words = f"Not drawn, at chance on training rows or without variation: {out.sum()} of {len(means)} models."
     set_reading(
         figure,
-        f"Small: one network (seed, layers{alpha}). Large: those chosen on val, mean over seeds.",
-        "Arrow: a number beyond the axis." if any("text" in trace.mode for trace in figure.data) else "",
+        f"Marks: a model (layers{alpha}), mean over seeds; large: chosen on val. Whiskers: {INTERVAL}. Grey line:"
+        " ReLU's numbers of layers. Black line, and above it in words: from ReLU to the most accurate other network"
+        " (interval: seeds and test rows).",
         diverged_runs(table, ["table", "method"], left_out="not drawn"),
-        f"Not drawn, at chance on training rows: {at_chance.sum()} of {len(table)}." if at_chance.any() else "",
+        words if out.any() else "",
     )
     return figure
 
 
-def _means(chosen: pd.DataFrame) -> pd.DataFrame:
-    """One row a kind: means over its seeds."""
-    kinds = chosen.groupby(["method", "kind"], sort=False)
-    means = kinds[["layers", "prefactor", "tv", "training", "percent"]].mean()
-    return means.assign(who=[f"mean of {counted(runs, 'run')}" for runs in kinds.size()]).reset_index()
+def _over_relu(table: pd.DataFrame) -> dict[str, Verdict]:
+    """By table how far the most accurate of the networks that are not ReLU's (the verdict's case) is above it."""
+    means, wide = of_tables(table), chosen_means(table)
+    found: dict[str, Verdict] = {}
+    if RELU not in means:
+        return found
+    others = means[[method for method in NETWORKS if method in means and method != RELU]].where(means[RELU].notna())
+    for name, best in others.dropna(how="all").idxmax(axis=1).items():
+        pair, rows = {best: ((name, best), (name, RELU))}, {best: settings.rows_tested(name)}
+        (found[name],) = gains_on_rows(wide, pair, rows, above=0.0, unit=POINTS)
+    return found
 
 
-def _set_axes(figure: go.Figure, networks: pd.DataFrame, means: pd.DataFrame, x: str, at: tuple[int, int]) -> None:
-    """Let axes end around the networks, and the baselines that are not far from them; that of tv is logarithmic."""
-    for value, update in ((x, figure.update_xaxes), ("percent", figure.update_yaxes)):
-        scale = np.log10 if value == "tv" else np.asarray
-        inner = networks.loc[networks[value] > 0, value]
-        if inner.empty:
-            continue
-        low, high = scale(inner.min()), scale(inner.max())
-        reach = FAR * (high - low)
-        near = [one for one in means[value] if one > 0 and low - reach <= scale(one) <= high + reach]
-        values = pd.Series([*inner, *near])
-        pad = 0.08 * (values.max() - values.min()) or 1.0
-        plain = {"range": (values.min() - pad, values.max() + pad), "nticks": 6}
-        update(row=at[0], col=at[1], **(log_axis(values) if value == "tv" else plain))
+def _means(table: pd.DataFrame) -> pd.DataFrame:
+    """One row a model: means over its seeds, `half` the width of the test accuracy's interval, `lowest` of training."""
+    models = table.groupby(MODEL, sort=False)
+    means = models[["tv", "training", "percent"]].mean()
+    means["half"] = models["percent"].agg(lambda values: half_width(values.to_numpy(float)))
+    means["lowest"], means["chosen"] = models["accuracy_train"].min(), models["chosen"].any()
+    means["who"] = [f"mean of {counted(runs, 'run')}" for runs in models.size()]
+    return means.reset_index()
+
+
+def _set_axes(figure: go.Figure, models: pd.DataFrame, x: str, at: tuple[int, int]) -> None:
+    """Let axes end around models and their whiskers; that of tv is logarithmic."""
+    low, high = (
+        (models["percent"] + sign * models["half"].fillna(0.0).where(models["chosen"], 0.0)) for sign in (-1, 1)
+    )
+    figure.update_yaxes(row=at[0], col=at[1], nticks=6, **_range(pd.concat([low, high])))
+    across = log_axis(models[x]) if x == "tv" else _range(models[x]) | {"nticks": 6}
+    figure.update_xaxes(row=at[0], col=at[1], **across)
+
+
+def _range(values: pd.Series) -> dict:
+    pad = 0.08 * (values.max() - values.min()) or 1.0
+    return {} if values.empty else {"range": (values.min() - pad, values.max() + pad)}
 
 
 def _draw(figure: go.Figure, rows: pd.DataFrame, kind: str, x: str, at: tuple[int, int], small: dict) -> None:
-    """Draw marks; a large one that is beyond an axis stands at its end, with its number."""
-    panel, spots, words, sides = figure.get_subplot(*at), [], [""] * len(rows), [""] * len(rows)
-    for values, axis, arrows in ((rows["percent"], panel.yaxis, "↓↑"), (rows[x], panel.xaxis, "←→")):
-        places = np.log10(values.clip(lower=1e-9)) if axis.type == "log" else values
-        low, high = axis.range or (places.min(), places.max())
-        for number, (place_, value) in enumerate(zip(places, values, strict=True)):
-            if not low <= place_ <= high:
-                words[number] = f"{arrows[0 if place_ < low else 1]} {value:.3g} {words[number]}"
-            sides[number] = f"middle {'left' if place_ > (low + high) / 2 else 'right'}"
-        inner = places.clip(low + INSIDE * (high - low), high - INSIDE * (high - low))
-        spots.append(10**inner if axis.type == "log" else inner)
-    look = {"mode": "markers", "marker": _mark(kind) | small, "legendgroup": kind, "showlegend": False}
-    if any(words) and not small:
-        look |= {"mode": "markers+text", "text": words, "textposition": sides, "textfont": {"size": SIZE - 2}}
-    look |= {"name": kind, "customdata": rows[POINTED_AT], "hovertemplate": f"{kind}<br>{HOVER}"}
-    figure.add_scatter(x=spots[1], y=spots[0], row=at[0], col=at[1], **look)
+    look = {"mode": "markers", "marker": _mark(kind) | small, "legendgroup": kind, "showlegend": False, "name": kind}
+    if not small and rows["half"].notna().any():
+        look["error_y"] = whiskers(rows["half"])
+    look |= {"customdata": rows[POINTED_AT], "hovertemplate": f"{kind}<br>{HOVER}"}
+    figure.add_scatter(x=rows[x], y=rows["percent"], row=at[0], col=at[1], **look)
 
 
 def _mark(kind: str) -> dict:
@@ -245,7 +259,9 @@ _ODDS = (
     "total variation of log-odds, a network's output before a sigmoid (the paper does not say of what); k-NN, whose"
     " probabilities reach 0 and 1, has none"
 )
-_BEST = "one mark a trained model, its best evaluation (paper: also after fewer steps)"
+_BEST = (
+    "a mark is the mean of a model's seeds, each at its best evaluation (paper: each network, also after fewer steps)"
+)
 _COMPLEX: dict[str, Any] = {"measure": partial(measure, complexity=True), **accuracy.SHARED}
 _EVERY: dict[str, Any] = _COMPLEX | {
     "notes": lambda scale: [
@@ -280,7 +296,7 @@ ENTRIES = (
         "simplicity/fig22",
         "E.4",
         "Test against training accuracy on tables",
-        f"Each mark a model, its training and its test accuracy: {SHOWN}",
+        f"Each mark a model, its training and its test accuracy: nearest neighbours, {WITH_ODDS}",
         "accuracy is almost always best with input functions, and better models are more complex; k-NN, trees"
         " and learned functions lie outside the front of ReLU networks",
         plot=partial(marks, x="training", x_title="training accuracy (%)"),
@@ -293,8 +309,7 @@ ENTRIES = (
         "simplicity/fig23",
         "E.4",
         "Test accuracy against complexity, all models",
-        "Each mark a model, its total variation on paths through the data and its test accuracy:"
-        f" a linear model, {WITH_ODDS}",
+        f"Each mark a model, its total variation on paths through the data and its test accuracy: {WITH_ODDS}",
         "accuracy peaks at different complexity levels across data sets",
         plot=marks,
         claims=(FIG23,),

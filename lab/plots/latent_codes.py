@@ -313,7 +313,7 @@ def by_layer(table: pd.DataFrame, score: str = "accuracy") -> go.Figure:
 
 def by_class(table: pd.DataFrame, score: str = "F1", what: str = "term") -> go.Figure:
     """A score above that of the best constant answer: on top its mean over classes, part by part; below each class, in
-    the last layer of the first part.
+    the last layer of the first part, the best decoded first.
 
     table: method, seed, layer, label (text), value, chance, shuffled (0 to 1), one row a decoder and class; layers
     count from 0. part, if given: what examples a layer is read from, in words. score, what: the names of the score and
@@ -328,14 +328,14 @@ def by_class(table: pd.DataFrame, score: str = "F1", what: str = "term") -> go.F
     numbered = "layer " + (table["layer"] + 1).astype(str) + parts
     gaps = table.assign(part=numbered, **{name: table[name] - table["chance"] for name in ("value", "shuffled")})
     over = gaps.groupby(["method", "part", "seed"], sort=False)[["value", "shuffled"]].mean().reset_index()
-    classes = in_order(table["label"].unique())
+    best = gaps[last].groupby("label")["value"].mean().reindex(in_order(table["label"].unique()))
     figure = grid(
         [f"mean over {what}s", f"{numbered[last].iloc[0]}: each {what}"], 1, height=150, gap=64, top=84, left=72
     )
     for row, (rows, by, places) in enumerate(
         (
             (over, "part", list(dict.fromkeys(gaps["part"]))),
-            (gaps[last], "label", classes),
+            (gaps[last], "label", list(best.sort_values(ascending=False, kind="stable").index)),
         ),
         1,
     ):
@@ -372,12 +372,16 @@ def _draw_scores(
         else:
             look["error_y"] = whiskers(stats["half"], 3)
         points(figure, x, stats["mean"], colour(method), at, symbol=METHOD_SYMBOLS[method], **look)
+        for empty in x[stats["mean"].isna()]:
+            alike = {"x": empty, "y": 0, "yanchor": "bottom", "showarrow": False, "font": {"size": SIZE - 3}}
+            figure.add_annotation(text="all alike", textangle=-90, row=at[0], col=at[1], **alike)
     ends = (-0.6, count - 0.4)
     look = {"showlegend": at[0] == 1, "legendrank": 2_000, "hoverinfo": "skip"}
     line(figure, ends, (0, 0), GREY, at, 1.4, "dash", name=CONTROLS["chance"][0], **look)
     mean = 100 * rows.groupby(by)["shuffled"].mean().reindex(places)
     line(figure, *_steps(mean.to_numpy()), GREY, at, 1.4, "dot", name=CONTROLS["shuffled"][0], **look)
-    ticks = {"tickvals": list(range(count)), "ticktext": [text.replace(" ", "<br>", by == "label") for text in places]}
+    space = " " if by == "label" else ", "
+    ticks = {"tickvals": list(range(count)), "ticktext": [text.replace(space, "<br>", 1) for text in places]}
     figure.update_xaxes(range=ends, showgrid=False, row=at[0], col=at[1], tickfont={"size": SIZE - 2}, **ticks)
 
 

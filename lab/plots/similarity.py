@@ -11,7 +11,7 @@ import pandas as pd
 from lab.plots import go
 from lab.plots.caption import set_reading, true_minus
 from lab.plots.differences import write_digits
-from lab.plots.panels import BOTTOM, colour_bar, grid, place, write_cells
+from lab.plots.panels import BOTTOM, above, colour_bar, grid, place, write_cells
 from lab.plots.style import DIVERGING, GRID, INK, SIZE, method_title
 
 PLAIN = {"showgrid": False, "showline": False, "ticks": ""}
@@ -83,12 +83,14 @@ def codes(table: pd.DataFrame, what: str = "rule") -> go.Figure:
     of its examples in twenty exceeds.
     """
     methods = sorted(table["method"].unique(), key=lambda method: method != "hyla")
-    figure = grid([method_title(m) for m in methods], len(methods), height=300, top=30, left=110, horizontal=34)
+    figure = grid([""] * len(methods), len(methods), height=300, top=46, left=110, horizontal=34)
     figure.update_layout(margin={"r": 34})
     for column, method in enumerate(methods, 1):
         rows = table[table["method"] == method]
         (examples, names), (means, labels) = (_above_mean(rows, kind) for kind in ("sample", "mean"))
         right, order = _nearest(rows), means.std().sort_values(ascending=False, kind="stable").index
+        above(figure, f"<b>{method_title(method)}</b><br>{right.sum()} of {len(right)} near their mean", 1, column)
+        figure.layout.annotations[-1].update(align="left")
         parts, edges, middles = [], [0.0], {}
         for label, mean in zip(labels, means.index, strict=True):
             block = pd.concat([examples[names == label], means.loc[[mean]]])[order]
@@ -126,7 +128,7 @@ def codes(table: pd.DataFrame, what: str = "rule") -> go.Figure:
     set_reading(
         figure,
         f"Rows: examples of a {what}; the thick last one: the mean of all of that {what}. First are heads whose means"
-        f" differ most. Right: examples nearer to their own {what}'s mean than to others.",
+        f" differ most. Right, in all above: examples nearer to their own {what}'s mean than to others.",
     )
     return figure
 

@@ -109,7 +109,7 @@ def differences(table: pd.DataFrame, split: str) -> dict[str, Verdict]:
 def summary(table: pd.DataFrame) -> str:
     early, words = [], []
     ood = differences(table, "ood")
-    for task, verdict in differences(table, "test").items():
+    for task, verdict in sorted(differences(table, "test").items(), key=lambda pair: bool(pair[1].reason)):
         name, unseen = TITLES[task][0], "not above chance" if ood[task].reason else _points(ood[task])
         early += [name] if verdict.reason else []
         words.append(f"{name} {_points(verdict)} (unseen combinations: {unseen})")
@@ -141,13 +141,13 @@ CLAIMS = (
 
 
 def plot(table: pd.DataFrame, functions: pd.DataFrame) -> go.Figure:
-    """One row a task, first those where HYLA with ReLU is above chance; the others are grey. The score on seen
+    """One row a task where HYLA with ReLU is above chance; where it is on none, all are there, pale. The score on seen
     combinations, and on unseen ones where HYLA is above chance on them; and the learned φ beside ReLU.
 
     table: task, method, seed, score_test, score_ood (0 to 1), diverged. functions: task, method, x, value.
     """
     early = {task: bool(verdict.reason) for task, verdict in differences(table, "test").items()}
-    tasks = sorted(early, key=early.__getitem__)
+    tasks = [task for task in early if not early[task]] or list(early)
     splits = ["test", *["ood"] * any(not verdict.reason for verdict in differences(table, "ood").values())]
     titles = [f"{TITLES[task][0]}, {words}" for task in tasks for words in (*map(SPLITS.get, splits), "φ")]
     figure = grid(titles, len(splits) + 1, height=150, gap=60, top=64, horizontal=60)
@@ -162,21 +162,22 @@ def plot(table: pd.DataFrame, functions: pd.DataFrame) -> go.Figure:
         figure.update_yaxes(title_text=f"{TITLES[task][1]} (%)", row=row, col=1)
         curve, last = functions[functions["task"] == task], len(splits) + 1
         by_method(figure, curve, (row, last))
-        relu: dict[str, Any] = {"name": RELU, "showlegend": False, "hoverinfo": "skip"}
+        relu: dict[str, Any] = {"name": f"{RELU}, the start", "showlegend": row == 1, "hoverinfo": "skip"}
         line(figure, curve["x"], curve["x"].clip(lower=0), colour(RELU), (row, last), 1.5, "dash", **relu)
         if early[task]:
             above(figure, "not trained far enough", row, 1, side="right", size=SIZE - 2)
             figure.update_traces(opacity=PALE, row=row)
     figure.update_xaxes(title_text="input x", row=len(tasks), col=len(splits) + 1)
-    idle = [TITLES[task][0] for task, verdict in differences(table, "ood").items() if verdict.reason]
+    left_out = [TITLES[task][0] for task in early if task not in tasks]
+    idle = [TITLES[task][0] for task in tasks if differences(table, "ood")[task].reason]
     set_reading(
         figure,
+        f"Not drawn: {', '.join(left_out)}, where HYLA with {RELU} is not above chance." if left_out else "",
         "Seen: combinations of terms, or of rules, that were trained.",
         f"Unseen ones of {' and '.join(idle)} are not drawn: HYLA is not above chance." if len(splits) == 1 else "",
         "Large marks are means over seeds, small ones runs.",
         of_one_search(table),
-        "Right: the learned φ; dashed: ReLU, from which it began. Chance: the mean as an answer (R² 0); one of eight"
-        " values.",
+        "Right: the learned φ. Chance: the mean as an answer (R² 0); one of eight values.",
     )
     return figure
 

@@ -78,11 +78,11 @@ def _decoded_summary(table: pd.DataFrame) -> str:
     last = 100 * table[table["layer"] == table["layer"].max()].groupby(["varied", "method"])["value"].mean()
     chance = 100 * table["chance"].mean()
     words = []
-    for kind, where in ((CONTEXT, "the context varies"), (QUERY, "the query does, the paper's way")):
+    for kind, where in ((CONTEXT, "many contexts"), (QUERY, "many queries, the paper's way")):
         each = decodable_each(table[table["varied"] == kind])
         surely = f" (surely more: {sum(one.low > 0 for one in each)} of {len(each)} methods)"
         known = any(one.low == one.low for one in each)
-        words.append(f"{span(last[kind])} where {where}{surely if known else ''}")
+        words.append(f"{span(last[kind])} over {where}{surely if known else ''}")
     return (
         f"Terms read from the last layer, F1 in % (yes to all: {chance:.0f}): {', '.join(words)}."
         f" By layer: {by_layer(of_context(table))}."
@@ -90,7 +90,7 @@ def _decoded_summary(table: pd.DataFrame) -> str:
 
 
 def _by_term(table: pd.DataFrame) -> Any:
-    varies = {CONTEXT: ", context varies", QUERY: ", query varies"}
+    varies = {CONTEXT: ", many contexts", QUERY: ", many queries (paper)"}
     return latent_codes.by_class(readable(table).assign(part=table["varied"].map(varies)))
 
 

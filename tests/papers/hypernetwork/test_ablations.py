@@ -138,7 +138,7 @@ def test_methods_that_have_not_learned_what_they_saw_are_the_first_words():
     assert FOUND.summary(one).startswith(f"{early} SRAVEN are")
     drawn = table_a1(one)
     assert ["Not trained" in note.text for note in drawn.layout.annotations if "above" in note.text] == [False, True]
-    assert [trace.opacity for trace in drawn.data if trace.name == "here" and trace.customdata] == [1, 0.5]
+    assert [trace.opacity for trace in drawn.data if trace.name == "here" and trace.customdata] == [1, 0.7]
 
 
 def test_a_task_that_is_absent_is_named_and_rows_keep_their_order():

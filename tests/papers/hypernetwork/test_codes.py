@@ -102,7 +102,7 @@ def test_methods_whose_terms_are_surely_decoded_are_counted():
     low = table["varied"].eq("query") | (table["method"] == "hyla")
     some = table.assign(value=table["value"].where(~low, 0.3))
     words = summary(some)
-    assert "context varies (surely more: 2 of 3 methods)" in words and "way (surely more: 0 of 3" in words
+    assert "many contexts (surely more: 2 of 3 methods)" in words and "way (surely more: 0 of 3" in words
     assert "surely" not in summary(some[some["seed"] == 0]), "one seed has no interval"
 
 

@@ -167,10 +167,7 @@ FIG24 = (
 
 
 def fig24(table: pd.DataFrame, columns: tuple[str, ...] = (*NETWORKS, TREES, NEIGHBOURS)) -> go.Figure:
-    """All tables below each other with one slice, a column a method; Figure 7 has one table, with all its slices.
-
-    table: as of `landscape_measures`.
-    """
+    """Tables below each other, a column a method; several have one slice each. table: as of `landscape_measures`."""
     names = list(table["table"].unique())
     slices = sorted(table.loc[table["part"] == "slice", "number"].unique())[: 3 if len(names) == 1 else 1]
     parts = [*ROWS, *(f"slice {number + 1}" for number in slices)]

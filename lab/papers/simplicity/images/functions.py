@@ -332,8 +332,7 @@ def _of_first_search(rows: pd.DataFrame) -> pd.DataFrame:
 
 
 def draw(table: pd.DataFrame, functions: pd.DataFrame) -> go.Figure:
-    """One row a set and mode, one column a method; the function that the first search chose, what it receives, and what
-    its other restarts found.
+    """One row a set and mode, one column a method; the first search's choice, its inputs, and its other restarts.
 
     table: as `measure` has it; functions: as `values` has it.
     """

@@ -31,10 +31,18 @@ def over_seeds(table: pd.DataFrame, by: str, value: str) -> pd.DataFrame:
     return groups.agg(mean="mean", half=lambda v: half_width(v.to_numpy(float)), runs="size").sort_index()
 
 
+# Columns that tell runs of one kind apart, where a table has them
+RUN = ("search", "start", "layers", "width", "prefactor", "problems", "heads", "features", "held_out", "seed")
+
+
 def diverged(table: pd.DataFrame) -> tuple[int, int]:
     """How many of the runs of one kind diverged, and how many there are; 0 where no column says so. A run is a seed, of
-    a search where the table has several."""
-    run = [name for name in ("search", "seed") if name in table]
+    a search or of a size where the table has several.
+
+    >>> diverged(pd.DataFrame({"width": [8, 8, 16], "seed": [0, 1, 0], "diverged": [True, False, False]}))
+    (1, 3)
+    """
+    run = [name for name in RUN if name in table]
     runs = len(table.drop_duplicates(run))
     if "diverged" not in table:
         return 0, runs

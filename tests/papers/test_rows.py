@@ -47,7 +47,7 @@ def test_networks_err_on_the_same_rows():
             between = (ours - theirs) - (rows["accuracy_val"].to_numpy() - base["accuracy_val"].to_numpy())
             alone = (ours * (1 - ours) + theirs * (1 - theirs)) * (1 / count["test"] + 1 / count["val"])
             found.append(np.mean(between**2 / alone))
-    assert np.mean(found) == pytest.approx(ALIKE, abs=0.01)
+    assert 0.8 * ALIKE < np.mean(found) < ALIKE
     assert np.median(found) < ALIKE, "of most tables it is less: the interval is rather too wide than too narrow"
 
 

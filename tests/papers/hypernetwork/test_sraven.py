@@ -181,7 +181,7 @@ def test_diverged_runs_are_left_out_and_counted(made):
     table.loc[lost, ["accuracy_ood", "accuracy_test", "loss"]] = np.nan
     table.loc[lost, "diverged"] = True
     drawn = accuracy(table, "heads")
-    assert "Diverged runs (left out of means): linear attention: 1 of " in reading(drawn)
+    assert "Diverged runs (left out of means): linear attention: 1 of 4." in reading(drawn)
     (line,) = [trace for trace in drawn.data if trace.name == "linear attention"]
     (kept,) = table.loc[(table["method"] == "linear") & (table["heads"] == 1) & ~lost, "accuracy_ood"]
     assert line.y[0] == pytest.approx(100 * kept)

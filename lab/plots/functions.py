@@ -102,7 +102,7 @@ def fig6(table: pd.DataFrame) -> go.Figure:
     set_reading(
         figure,
         "Shaded: inputs that the non-linearity receives in the trained model, all layers. Each panel shows where "
-        f"at least {100 * SHOWN:g} % of them are; zoom out for the rest.",
+        f"at least {100 * SHOWN:g} % of them are.",
         "Dotted: constant beyond the first and last knot." if dotted else "",
         "No inputs: that model diverged." if table["density"].isna().any() else "",
     )

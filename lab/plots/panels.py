@@ -87,12 +87,15 @@ def place(number: int, columns: int) -> tuple[int, int]:
     return number // columns + 1, number % columns + 1
 
 
-def above(figure: go.Figure, text: str, row: int, column: int, side: str = "left", size: int = SIZE) -> None:
-    """Write a line above a panel, at its left or right end."""
+def above(
+    figure: go.Figure, text: str, row: int, column: int, side: str = "left", size: int = SIZE, **place: float
+) -> None:
+    """Write a line or several above a panel, at its left or right end. place: yshift (px above it), xshift."""
     panel = figure.get_subplot(row, column)
     x, y = panel.xaxis.domain[0 if side == "left" else 1], panel.yaxis.domain[1]
-    place = {"xref": "paper", "yref": "paper", "x": x, "xanchor": side, "y": y, "yanchor": "bottom", "yshift": 3}
-    figure.add_annotation(text=text, showarrow=False, font={"size": size}, **place)
+    look = {"xref": "paper", "yref": "paper", "x": x, "xanchor": side, "y": y, "yanchor": "bottom", "yshift": 3}
+    look |= place | ({"align": side} if "<br>" in text else {})
+    figure.add_annotation(text=text, showarrow=False, font={"size": size}, **look)
 
 
 def blank(figure: go.Figure, row: int, column: int, words: str = "") -> None:

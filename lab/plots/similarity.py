@@ -89,8 +89,7 @@ def codes(table: pd.DataFrame, what: str = "rule") -> go.Figure:
         rows = table[table["method"] == method]
         (examples, names), (means, labels) = (_above_mean(rows, kind) for kind in ("sample", "mean"))
         right, order = _nearest(rows), means.std().sort_values(ascending=False, kind="stable").index
-        above(figure, f"<b>{method_title(method)}</b><br>{right.sum()} of {len(right)} near their mean", 1, column)
-        figure.layout.annotations[-1].update(align="left")
+        above(figure, f"<b>{method_title(method)}</b><br>{right.sum()} of {len(right)} nearest to own mean", 1, column)
         parts, edges, middles = [], [0.0], {}
         for label, mean in zip(labels, means.index, strict=True):
             block = pd.concat([examples[names == label], means.loc[[mean]]])[order]

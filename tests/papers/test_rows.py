@@ -32,9 +32,17 @@ def test_an_interval_over_rows_holds_the_truth_where_one_over_seeds_does_not():
 
 
 def test_networks_err_on_the_same_rows():
-    """The share of independent models' variance over rows, from how far gains on test and on validation rows differ."""
+    """The share of independent models' variance over rows, from how far gains on test and on validation rows differ.
+    With more seeds less of that is their own noise: the share that three give is rather too large than too small."""
     table = pd.read_csv(RESULTS / "simplicity/fig20/overnight/table.csv.gz").fillna({"start": ""})
     table = table[table["accuracy_train"] > CHANCE]
+    three, every = _shares(table[table["seed"] < 3]), _shares(table)
+    assert np.mean(three) == pytest.approx(ALIKE, abs=0.01) and np.mean(every) < np.mean(three)
+    assert np.median(three) < ALIKE, "of most tables it is less: the interval is rather too wide than too narrow"
+
+
+def _shares(table):
+    """That share by method and table."""
     settings = ["table", "method", "start", "layers", "prefactor"]
     means = table.groupby(settings, sort=False)[["accuracy", "accuracy_val"]].mean().reset_index()
     relu = means[means["method"] == RELU].set_index(["table", "layers"])
@@ -47,8 +55,7 @@ def test_networks_err_on_the_same_rows():
             between = (ours - theirs) - (rows["accuracy_val"].to_numpy() - base["accuracy_val"].to_numpy())
             alone = (ours * (1 - ours) + theirs * (1 - theirs)) * (1 / count["test"] + 1 / count["val"])
             found.append(np.mean(between**2 / alone))
-    assert 0.8 * ALIKE < np.mean(found) < ALIKE
-    assert np.median(found) < ALIKE, "of most tables it is less: the interval is rather too wide than too narrow"
+    return found
 
 
 def _rows(name):

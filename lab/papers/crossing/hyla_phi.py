@@ -20,16 +20,15 @@ from lab.papers.hypernetwork import settings
 from lab.papers.hypernetwork.settings import origin
 from lab.papers.tables import POINTS, Labelled, learned_functions, of_one_search, per_run, per_seed
 from lab.plots import go
-from lab.plots.caption import effect, set_reading, too_early
+from lab.plots.caption import effect, set_reading
 from lab.plots.functions import by_method
-from lab.plots.panels import above, grid, line, method_scores
-from lab.plots.style import INK, SIZE, colour
+from lab.plots.panels import grid, line, method_scores
+from lab.plots.style import INK, colour
 from lab.run import Run
 from lab.spec import Learned, RunSpec, SearchSpec, replace
 from lab.statistics import LEVEL
 
 RELU, LEARNED = "ReLU", "learned"
-PALE = 0.35  # opacity of models that are not above chance
 METHODS = {"softmax": "softmax", "linear φ": "hyla_linear", RELU: "hyla", LEARNED: "hyla"}
 TITLES = {"logic": ("fuzzy logic", "R²", "r2"), "sraven": ("SRAVEN", "accuracy", "accuracy")}  # score; its name
 CHANCE = {"logic": 0.0, "sraven": 100 / 8}  # percent: the mean as an answer; one of eight values
@@ -107,18 +106,16 @@ def differences(table: pd.DataFrame, split: str) -> dict[str, Verdict]:
 
 
 def summary(table: pd.DataFrame) -> str:
-    early, words = [], []
-    ood = differences(table, "ood")
-    for task, verdict in sorted(differences(table, "test").items(), key=lambda pair: bool(pair[1].reason)):
-        name, unseen = TITLES[task][0], "not above chance" if ood[task].reason else _points(ood[task])
-        early += [name] if verdict.reason else []
-        words.append(f"{name} {_points(verdict)} (unseen combinations: {unseen})")
-    first = too_early(f"on {' and '.join(early)} HYLA with {RELU} is not above chance" if early else "")
-    return f"With the learned φ, points above {RELU}: {'; '.join(words)}. {first}".rstrip()
-
-
-def _points(verdict: Verdict) -> str:
-    return effect(verdict.estimate, ends=False)
+    """By task, on seen combinations and on unseen ones."""
+    cases = {
+        f"{TITLES[task][0]}, {words}": verdict
+        for split, words in SPLITS.items()
+        for task, verdict in differences(table, split).items()
+    }
+    known = [f"{case} {effect(one.estimate, ends=False)}" for case, one in cases.items() if not one.reason]
+    idle = [case for case, one in cases.items() if one.reason]
+    unknown = f" Not measured, for {RELU} is not above chance: {'; '.join(idle)}." if idle else ""
+    return f"With the learned φ, points above HYLA with {RELU}: {'; '.join(known) or 'none'}.{unknown}"
 
 
 def _notes(scale: str) -> list[str]:
@@ -141,41 +138,30 @@ CLAIMS = (
 
 
 def plot(table: pd.DataFrame, functions: pd.DataFrame) -> go.Figure:
-    """One row a task where HYLA with ReLU is above chance; where it is on none, all are there, pale. The score on seen
-    combinations, and on unseen ones where HYLA is above chance on them; and the learned φ beside ReLU.
+    """One row a task: the score on seen and on unseen combinations, and the learned φ beside ReLU.
 
     table: task, method, seed, score_test, score_ood (0 to 1), diverged. functions: task, method, x, value.
     """
-    early = {task: bool(verdict.reason) for task, verdict in differences(table, "test").items()}
-    tasks = [task for task in early if not early[task]] or list(early)
-    splits = ["test", *["ood"] * any(not verdict.reason for verdict in differences(table, "ood").values())]
-    titles = [f"{TITLES[task][0]}, {words}" for task in tasks for words in (*map(SPLITS.get, splits), "φ")]
-    figure = grid(titles, len(splits) + 1, height=150, gap=60, top=64, horizontal=60)
+    tasks, last = list(dict.fromkeys(table["task"])), len(SPLITS) + 1
+    titles = [f"{TITLES[task][0]}, {words}" for task in tasks for words in (*SPLITS.values(), "φ")]
+    figure = grid(titles, last, height=150, gap=60, top=64, horizontal=44)
     for row, task in enumerate(tasks, 1):
-        for column, split in enumerate(splits, 1):
+        for column, split in enumerate(SPLITS, 1):
             method_scores(figure, table[table["task"] == task], list(METHODS), f"score_{split}", (row, column))
             chance = {"name": "chance", "legendgroup": "chance", "showlegend": (row, column) == (1, 1)}
             ends = [-0.6, len(METHODS) - 0.4]
             line(figure, ends, [CHANCE[task]] * 2, INK, (row, column), 1, "dot", hoverinfo="skip", **chance)
-            names = {"tickvals": list(range(len(METHODS))), "ticktext": list(METHODS), "showgrid": False}
-            figure.update_xaxes(showticklabels=True, **names, row=row, col=column)
+            figure.update_xaxes(showticklabels=False, ticks="", showgrid=False, row=row, col=column)
         figure.update_yaxes(title_text=f"{TITLES[task][1]} (%)", row=row, col=1)
-        curve, last = functions[functions["task"] == task], len(splits) + 1
+        curve = functions[functions["task"] == task]
         by_method(figure, curve, (row, last))
         relu: dict[str, Any] = {"name": f"{RELU}, the start", "showlegend": row == 1, "hoverinfo": "skip"}
         line(figure, curve["x"], curve["x"].clip(lower=0), colour(RELU), (row, last), 1.5, "dash", **relu)
-        if early[task]:
-            above(figure, "not trained far enough", row, 1, side="right", size=SIZE - 2)
-            figure.update_traces(opacity=PALE, row=row)
-    figure.update_xaxes(title_text="input x", row=len(tasks), col=len(splits) + 1)
-    left_out = [TITLES[task][0] for task in early if task not in tasks]
-    idle = [TITLES[task][0] for task in tasks if differences(table, "ood")[task].reason]
+    figure.update_xaxes(title_text="input x", row=len(tasks), col=last)
     set_reading(
         figure,
-        f"Not drawn: {', '.join(left_out)}, where HYLA with {RELU} is not above chance." if left_out else "",
-        "Seen: combinations of terms, or of rules, that were trained.",
-        f"Unseen ones of {' and '.join(idle)} are not drawn: HYLA is not above chance." if len(splits) == 1 else "",
-        "Large marks are means over seeds, small ones runs.",
+        "Seen: combinations of terms, or of rules, that were trained. Large marks are means over seeds, small ones"
+        " runs.",
         of_one_search(table),
         "Right: the learned φ. Chance: the mean as an answer (R² 0); one of eight values.",
     )

@@ -229,6 +229,7 @@ def summary(table: pd.DataFrame) -> str:
             words.append(f"{', '.join(above)} over {rows['over'].iloc[0]} on {title}")
         else:
             others.append(title)
+    against = int((ranks["function"] != ranks["over"]).sum())
     undecided = int(((ranks["low"] <= 0) & (ranks["high"] >= 0)).sum())
     unknown = int((ranks["low"].isna() & (ranks["function"] != ranks["over"])).sum())
     tried = table.groupby("task")["rate"].agg(["min", "max"])
@@ -236,7 +237,7 @@ def summary(table: pd.DataFrame) -> str:
     return (
         f"Surely above, in points (as numbers: R² × 100): {'; '.join(words) or 'none'}."
         f"{f' None on {listed(others)}.' * bool(others and words)}"
-        f" {undecided} of {len(ranks)} are undecided{f', {unknown} lack an interval' * bool(unknown)}; {ends} best"
+        f" {undecided} of {against} are undecided{f', {unknown} lack an interval' * bool(unknown)}; {ends} best"
         " rates are at an end of those tried."
     )
 

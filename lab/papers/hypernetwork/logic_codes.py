@@ -14,7 +14,6 @@ from lab.papers.codes import (
     MAPS,
     Labels,
     alike,
-    by_layer,
     clusters_by,
     decodable,
     decodable_each,
@@ -75,22 +74,23 @@ def of_context(table: pd.DataFrame) -> pd.DataFrame:
 
 
 def _decoded_summary(table: pd.DataFrame) -> str:
-    last = 100 * table[table["layer"] == table["layer"].max()].groupby(["varied", "method"])["value"].mean()
-    chance = 100 * table["chance"].mean()
+    last = table[table["layer"] == table["layer"].max()].assign(
+        above=lambda rows: 100 * (rows["value"] - rows["chance"])
+    )
+    last = last.groupby(["varied", "method"])["above"].mean()
     words = []
-    for kind, where in ((CONTEXT, "many contexts"), (QUERY, "many queries, the paper's way")):
+    for kind, where in ((CONTEXT, "contexts differ"), (QUERY, "queries do, the paper's way")):
         each = decodable_each(table[table["varied"] == kind])
         surely = f" (surely more: {sum(one.low > 0 for one in each)} of {len(each)} methods)"
         known = any(one.low == one.low for one in each)
-        words.append(f"{span(last[kind])} over {where}{surely if known else ''}")
+        words.append(f"{span(last[kind], '+.0f')} where {where}{surely if known else ''}")
     return (
-        f"Terms read from the last layer, F1 in % (yes to all: {chance:.0f}): {', '.join(words)}."
-        f" By layer: {by_layer(of_context(table))}."
+        "Terms read from the last layer, F1 in points above that of the best constant answer: " + ", ".join(words) + "."
     )
 
 
 def _by_term(table: pd.DataFrame) -> Any:
-    varies = {CONTEXT: ", many contexts", QUERY: ", many queries (paper)"}
+    varies = {CONTEXT: ", contexts differ", QUERY: ", queries differ (paper)"}
     return latent_codes.by_class(readable(table).assign(part=table["varied"].map(varies)))
 
 

@@ -23,7 +23,7 @@ from lab.papers.hypernetwork.settings import (
     origin,
     two_features,
 )
-from lab.papers.tables import Labelled, paired, per_seed, percent, span
+from lab.papers.tables import Labelled, paired, per_seed, percent
 from lab.plots import latent_codes, similarity
 from lab.plots.caption import TOO_EARLY, too_early
 from lab.plots.style import method_title
@@ -62,11 +62,6 @@ def _absent(labels: pd.Series) -> str:
     return f" No answer here follows {' or '.join(absent)}." if absent else ""
 
 
-def _target_summary(table: pd.DataFrame) -> str:
-    last = codes.alike(table)["target"].loc[table["layer"].max()]
-    return codes.maps_summary(table, f"The target explains {span(last, '.2f')} of these maps. ")
-
-
 def _rule_summary(table: pd.DataFrame) -> str:
     last = codes.alike(table)["rule"].loc[table["layer"].max()]
     verdict = ""
@@ -82,11 +77,13 @@ def _layers_summary(table: pd.DataFrame) -> str:
     if len(near) < 3:
         return codes.maps_summary(table)
     for name, expected in (("rule", True), ("target", False)):
-        change = codes.over_maps((near.iloc[-1] - near.iloc[1])[name])
+        changes = (near.iloc[-1] - near.iloc[1])[name]
+        change = codes.over_maps(changes)
         more, known = change.low > 0, change.low > 0 or change.high < 0
         clear = f"{'yes' if more else 'no'} ({'as in' if more == expected else 'against'} the paper)"
-        words.append(f"{name} {clear if known else 'not clearly'}")
-    return codes.maps_summary(table, f"Explains more of the last than of the second layer: {', '.join(words)}. ")
+        counts = f"in {(changes > 0).sum()} of {changes.notna().sum()} methods"
+        words.append(f"{name} {counts}, {clear if known else 'not clearly'}")
+    return codes.maps_summary(table, f"Explains more of the last than of the second layer: {'; '.join(words)}. ")
 
 
 def _deep_summary(table: pd.DataFrame) -> str:
@@ -236,7 +233,7 @@ ENTRIES = (
         " target",
         "magnitude explains clusters more in early layers",
         measure=_maps(TARGET, last=True),
-        summary=_target_summary,
+        summary=codes.maps_summary,
         **_LAST,
     ),
     Entry(

@@ -248,7 +248,6 @@ def fig15(table: pd.DataFrame) -> go.Figure:
         start = starts.idxmax()
         words = f"{starts.max()} of {starts.sum()} searches chose one {STARTS.get(start, start)}"
         above(figure, f"<b>{INTERPOLATIONS[kind]}</b><br>{words}", *at)
-        figure.layout.annotations[-1].update(align="left")
         curves = list(chosen[chosen["start"] == start].groupby("restart"))[:DRAWN]
         drawn.append(len(curves))
         for n, (restart, rows) in enumerate(curves):

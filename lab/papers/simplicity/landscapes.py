@@ -169,7 +169,7 @@ FIG24 = (
 def fig24(table: pd.DataFrame, columns: tuple[str, ...] = (*NETWORKS, TREES, NEIGHBOURS)) -> go.Figure:
     """Tables below each other, a column a method; several have one slice each. table: as of `landscape_measures`."""
     names = list(table["table"].unique())
-    slices = sorted(table.loc[table["part"] == "slice", "number"].unique())[: 3 if len(names) == 1 else 1]
+    slices = sorted(table.loc[table["part"] == "slice", "number"].unique())[: 1 if len(names) > 1 else None]
     parts = [*ROWS, *(f"slice {number + 1}" for number in slices)]
     panels = [""] * (len(names) * len(parts) * len(columns))
     figure = grid(panels, len(columns), HEIGHT, gap=GAP, top=70, left=64, horizontal=8)
@@ -198,8 +198,7 @@ def fig24(table: pd.DataFrame, columns: tuple[str, ...] = (*NETWORKS, TREES, NEI
     _bars(figure, figure.get_subplot(1, columns.index(TREES) + 1).xaxis.domain)
     figure.update_layout(margin_b=34, height=figure.layout.height - 16, showlegend=False)
     for block, name in enumerate(names):
-        above(figure, f"<b>{name}</b>", block * len(parts) + 1, 1, size=SIZE + 1)
-        figure.layout.annotations[-1].update(yshift=38, xshift=-54)
+        above(figure, f"<b>{name}</b>", block * len(parts) + 1, 1, size=SIZE + 1, yshift=38, xshift=-54)
     set_reading(
         figure,
         f"First seed; accuracy and alignment with axes: mean over {counted(table['seed'].nunique(), 'seed')}. Line:"
@@ -211,8 +210,7 @@ def fig24(table: pd.DataFrame, columns: tuple[str, ...] = (*NETWORKS, TREES, NEI
 
 def _head(figure: go.Figure, rows: pd.DataFrame, method: str, at: tuple[int, int]) -> None:
     text = f"tanh({rows['prefactor'].iloc[0]:g}x)" if method == TANH and len(rows) else method.replace("boosted ", "")
-    above(figure, text, *at)
-    figure.layout.annotations[-1].update(yshift=18)
+    above(figure, text, *at, yshift=18)
     accuracy = 100 * rows.loc[rows["part"] == "accuracy", "value"].mean()
     above(figure, f"({accuracy:.1f} %)" if np.isfinite(accuracy) else "(diverged)", *at, size=SIZE - 1)
 

@@ -135,8 +135,7 @@ def fig8(table: pd.DataFrame) -> go.Figure:
     """A panel a number of hidden layers: accuracy against width. table: as of `measure`, of one table."""
     depths = sorted(table["layers"].unique())
     figure = grid([""] * len(depths), len(depths), height=170, top=74, horizontal=22, share_y=True)
-    above(figure, f"<b>{table['table'].iloc[0]}</b>", 1, 1, size=SIZE + 1)
-    figure.layout.annotations[-1].update(yshift=19)
+    above(figure, f"<b>{table['table'].iloc[0]}</b>", 1, 1, size=SIZE + 1, yshift=19)
     for column, layers in enumerate(depths, 1):
         above(figure, counted(layers, "hidden layer"), 1, column)
         for method, offset in OFFSET.items():

@@ -180,8 +180,7 @@ def _by_search(table: pd.DataFrame, functions: pd.DataFrame) -> go.Figure:
             learned = runs[(runs["method"] == LEARNED) & (runs["search"] == search)]
             above(figure, f"learned, steps to {PERCENT}: {reached(learned)}", row, column, size=SIZE - 2)
         relu = reached(runs[runs["method"] == RELU])
-        above(figure, f"<b>{title(task)}</b>  ReLU, steps to {PERCENT}: {relu}", row, 1)
-        figure.layout.annotations[-1].update(yshift=18)
+        above(figure, f"<b>{title(task)}</b>  ReLU, steps to {PERCENT}: {relu}", row, 1, yshift=18)
         figure.update_yaxes(title_text="φ(x)", row=row, col=1, secondary_y=False)
     figure.update_annotations(selector={"name": "wave"}, font_size=SIZE - 2)
     figure.update_xaxes(nticks=6)

@@ -301,7 +301,7 @@ def draw(table: pd.DataFrame) -> go.Figure:
         figure.update_yaxes(range=heights(rows), row=at[0], col=at[1])
     name_axes(figure, len(tasks), columns, STEP, ACCURACY)
     both = "Above panels: points, mean over training." if BOTH in set(table["method"]) else ""
-    star = "*: not the paper's setting: its baseline must be worse." if unlike_paper(table) else ""
+    star = "*: the paper's baseline is worse, so its setting is another." if unlike_paper(table) else ""
     set_reading(figure, star, CURVES, both, *floor_and_gains(table), diverged_sentence(table, "task", "method"))
     return figure
 

@@ -93,7 +93,7 @@ def over_sizes(sizes: Iterable[Mapping[str, Estimate]]) -> str:
 
     >>> from lab import estimates
     >>> over_sizes([{"learned MLP": estimates.mean([1.1, 1.2])}, {"learned MLP": estimates.mean([-0.9, 0.5])}])
-    'learned MLP −0.20 to +1.15 (clear: 1 of 2)'
+    'learned MLP −0.20 to +1.15 (clear: 1 up, 0 down)'
     """
     known: dict[str, list[Estimate]] = {}
     for one in sizes:
@@ -102,7 +102,8 @@ def over_sizes(sizes: Iterable[Mapping[str, Estimate]]) -> str:
                 known.setdefault(method, []).append(gain)
     return ", ".join(
         f"{method} {signed(min(gain.effect for gain in gains), 2)} to {signed(max(gain.effect for gain in gains), 2)}"
-        f" (clear: {sum(gain.interval(LEVEL)[0] > 0 for gain in gains)} of {len(gains)})"
+        f" (clear: {sum(gain.interval(LEVEL)[0] > 0 for gain in gains)} up,"
+        f" {sum(gain.interval(LEVEL)[1] < 0 for gain in gains)} down)"
         for method, gains in known.items()
     )
 

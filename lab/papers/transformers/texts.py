@@ -114,8 +114,11 @@ def summary_fig15(table: pd.DataFrame) -> str:
         if {BASELINE, MLP} <= set(losses):
             base, ours = (early_and_last(losses[kind]) for kind in (BASELINE, MLP))
             early, last = (signed(a.mean() - b.mean(), 3) for a, b in zip(base, ours, strict=True))
-            words.append(f"{task_title(task)} {early} early, {last} at the end")
-    said = "Loss of the baseline minus that with the learned function, held-out text, nats a token"
+            words.append(f"{task_title(task)} {early}, {last}")
+    said = (
+        "Loss of the baseline minus that with the learned function, held-out text, nats a token; mean over the first"
+        " third of training, and at the end"
+    )
     return f"{said}: {'; '.join(words)}."
 
 

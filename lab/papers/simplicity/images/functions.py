@@ -349,9 +349,7 @@ def draw(table: pd.DataFrame, functions: pd.DataFrame) -> go.Figure:
             _panel(figure, of[of["method"] == method], method, like, (row, column))
             if len(best):
                 above(figure, f"{method_title(method)}<br>{_likeness(best)}", row, column, size=SIZE - 2)
-                figure.layout.annotations[-1].update(align="left")
-        above(figure, f"<b>{TITLES[name]}, {mode}</b>", row, 1, size=SIZE + 1)
-        figure.layout.annotations[-1].update(yshift=32)
+        above(figure, f"<b>{TITLES[name]}, {mode}</b>", row, 1, size=SIZE + 1, yshift=32)
     figure.update_yaxes(title_text="φ(x)", col=1, secondary_y=False)
     figure.update_xaxes(title_text="input x", row=len(kinds))
     set_reading(
@@ -393,7 +391,7 @@ def _panel(figure: go.Figure, rows: pd.DataFrame, method: str, like: bool, at: t
         y = values_of(part)
         others.append(y)
         if not like:
-            curve(y, "not averaged", faded(ink, 0.45), 1)
+            curve(y, "not averaged", faded(BLACK, 0.45), 1)
         curve(y if like else averaged(y, AVERAGED), name, ink, 2)
     shown = np.concatenate([y[abs(x) <= end] for y in others])
     pad = 0.08 * np.ptp(shown) or 0.5

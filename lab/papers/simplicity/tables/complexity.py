@@ -13,6 +13,7 @@ import numpy as np
 import pandas as pd
 
 from lab import estimates
+from lab.estimates import Estimate
 from lab.papers.claims import Claim, Verdict, absent, all_of, any_of
 from lab.papers.entry import Entry
 from lab.papers.simplicity.complexity import logarithms
@@ -21,13 +22,14 @@ from lab.papers.simplicity.tables.accuracy import (
     ALMOST_ALL,
     WITH_ODDS,
     chosen_means,
+    gains_over_relu,
     measure,
     of_tables,
     over_relu,
     plan,
 )
 from lab.papers.simplicity.tables.settings import IAFS, LEARNED, NEIGHBOURS, NETWORKS, RELU, TANH, TREES
-from lab.papers.tables import POINTS, gains, gains_on_rows, ratios
+from lab.papers.tables import gains, ratios
 from lab.plots import go
 from lab.plots.caption import counted, diverged_runs, effect, set_reading
 from lab.plots.panels import above, grid, line, log_axis, name_axes, place, whiskers
@@ -47,10 +49,7 @@ def _pairs(wide: pd.DataFrame, method: str) -> dict[str, tuple]:
 
 
 def _learned_everywhere(table: pd.DataFrame) -> Verdict:
-    wide = chosen_means(table)
-    pairs = _pairs(wide, LEARNED)
-    rows = {name: settings.rows_tested(name) for name in pairs}
-    return all_of(gains_on_rows(wide, pairs, rows, above=0.0, unit=POINTS))
+    return all_of(gains_over_relu(table, LEARNED).values())
 
 
 def _inputs_complex(table: pd.DataFrame) -> Verdict:
@@ -166,8 +165,8 @@ def marks(table: pd.DataFrame, x: str = "tv", x_title: str = "total variation (o
     out = means["method"].isin(NETWORKS) & (means["lowest"] <= CHANCE) | (means[x] <= 0)
     kinds = [one for method in ORDER for one in ((FROM_RELU, FROM_ZERO) if method == LEARNED else (method,))]
     kinds = [one for one in kinds if one in set(means.loc[~out, "kind"])]
-    over = _over_relu(table)
-    names = sorted(table["table"].unique(), key=lambda name: -over[name].estimate.effect if name in over else 0.0)
+    over = _best_over_relu(table)
+    names = sorted(table["table"].unique(), key=lambda name: -over[name][1].effect if name in over else 0.0)
     columns = min(COLUMNS, len(names))
     figure = grid([""] * len(names), columns, HEIGHT, gap=70, top=132 if len(kinds) > 4 else 84, horizontal=60)
     for one in kinds:
@@ -175,44 +174,38 @@ def marks(table: pd.DataFrame, x: str = "tv", x_title: str = "total variation (o
         figure.add_scatter(x=[None], y=[None], row=1, col=1, **look)
     for number, name in enumerate(names):
         at, here = place(number, columns), means[~out & (means["table"] == name)]
-        words = f"{over[name].case}: {effect(over[name].estimate)} points" if name in over else ""
+        words = f"{over[name][0]}: {effect(over[name][1])} points" if name in over else ""
         above(figure, f"<b>{name}</b><br>{words}", *at)
-        figure.layout.annotations[-1].update(align="left")
         large = here[here["chosen"]]
         _set_axes(figure, here, x, at)
         relu = here[here["method"] == RELU].sort_values(x)
         line(figure, relu[x], relu["percent"], GREY, at, 1.4, showlegend=False, hoverinfo="skip")
         if name in over:
-            ends = large[large["method"].isin((RELU, over[name].case))].sort_values("method", key=lambda m: m != RELU)
+            ends = large[large["method"].isin((RELU, over[name][0]))].sort_values("method", key=lambda m: m != RELU)
             line(figure, ends[x], ends["percent"], BLACK, at, 1.4, showlegend=False, hoverinfo="skip")
         for rows, small in ((here[~here["chosen"]], {"size": 5, "opacity": 0.5, "line": {"width": 0}}), (large, {})):
             for one in kinds:
                 _draw(figure, rows[rows["kind"] == one], one, x, at, small)
     name_axes(figure, len(names), columns, x_title, "test accuracy (%)")
     alpha = ", α" if TANH in kinds else ""
-    words = f"Not drawn, at chance on training rows or without variation: {out.sum()} of {len(means)} models."
+    left_out = f"Not drawn, at chance on training rows or without variation: {out.sum()} of {len(means)} models."
     set_reading(
         figure,
         f"Marks: a model (layers{alpha}), mean over seeds; large: chosen on val. Whiskers: {INTERVAL}. Grey line:"
         " ReLU's numbers of layers. Black line, and above it in words: from ReLU to the most accurate other network"
         " (interval: seeds and test rows).",
         diverged_runs(table, ["table", "method"], left_out="not drawn"),
-        words if out.any() else "",
+        left_out if out.any() else "",
     )
     return figure
 
 
-def _over_relu(table: pd.DataFrame) -> dict[str, Verdict]:
-    """By table how far the most accurate of the networks that are not ReLU's (the verdict's case) is above it."""
-    means, wide = of_tables(table), chosen_means(table)
-    verdicts: dict[str, Verdict] = {}
-    if RELU not in means:
-        return verdicts
-    others = means[[method for method in NETWORKS if method in means and method != RELU]].where(means[RELU].notna())
-    for name, best in others.dropna(how="all").idxmax(axis=1).items():
-        pair, rows = {best: ((name, best), (name, RELU))}, {best: settings.rows_tested(name)}
-        (verdicts[name],) = gains_on_rows(wide, pair, rows, above=0.0, unit=POINTS)
-    return verdicts
+def _best_over_relu(table: pd.DataFrame) -> dict[str, tuple[str, Estimate]]:
+    """By table the most accurate of the networks that are not ReLU's, and how far it is above."""
+    gains = {method: gains_over_relu(table, method) for method in NETWORKS[1:]}
+    means = pd.DataFrame({method: {name: one.effect for name, one in gains[method].items()} for method in gains})
+    best = means.dropna(how="all").idxmax(axis=1)
+    return {name: (method, gains[method][name].estimate) for name, method in best.items()}
 
 
 def _means(table: pd.DataFrame) -> pd.DataFrame:

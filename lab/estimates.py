@@ -1,8 +1,9 @@
 """Effects with their intervals. What an interval covers is part of it: seeds, tasks, searches and their seeds.
 
-Runs are taken as independent: a seed makes a pair only where it fixes a split of the data, as in the hypernetwork paper
-(`mean` of differences). Elsewhere two groups of runs are compared by Welch's t, and groups of few runs by a variance
-pooled over all groups of a claim (`compare`). Correlations, shares of a count and ratios of counts are here, too.
+Runs are taken as independent: a seed makes a pair only where it fixes what is measured, a split of the data as in the
+hypernetwork paper, or the batches that training perplexity is of (`mean` of differences, `pooled_means`). Elsewhere two
+groups of runs are compared by Welch's t, and groups of few runs by a variance pooled over all groups of a claim
+(`compare`). Correlations, shares of a count and ratios of counts are here, too.
 """
 
 from __future__ import annotations
@@ -219,7 +220,7 @@ def is_pooled(groups: Sequence[np.ndarray]) -> bool:
     return min(map(len, groups), default=0) < FEW and is_alike(groups)
 
 
-def pooled_means(groups: Mapping[str, Iterable[float]], covers: str = "seeds") -> dict[str, Estimate]:
+def pooled_means(groups: Mapping[K, Iterable[float]], covers: str = "seeds") -> dict[K, Estimate]:
     """The mean of each group, by a variance pooled over all (one of their own where Bartlett's test says that they
     differ)."""
     known = {case: finite(values) for case, values in groups.items()}

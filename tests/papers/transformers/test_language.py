@@ -87,6 +87,21 @@ def test_changes_against_the_baseline_are_ratios_and_differences():
     assert "ReLU" not in perplexity_changes(lost, "method", "GELU")
 
 
+def test_what_a_seeds_batches_do_to_all_methods_is_no_part_of_a_change():
+    """Training perplexity is of the batches that a seed fixes; held-out accuracy is of one text for all seeds."""
+    table = designs(True)
+    text = table["seed"].map({seed: 1.0 + 0.1 * seed for seed in table["seed"].unique()})
+    plain, harder = (
+        perplexity_changes(one, "method", "GELU")
+        for one in (table, table.assign(perplexity=table["perplexity"] * text))
+    )
+    for method, change in plain.items():
+        assert harder[method].interval(0.95) == pytest.approx(change.interval(0.95))
+    one = accuracy_gains(table.assign(accuracy=table["accuracy"] * text), "method", "GELU")
+    for method, gain in accuracy_gains(table, "method", "GELU").items():
+        assert np.ptp(one[method].interval(0.95)) > 2 * np.ptp(gain.interval(0.95))
+
+
 def test_settings_are_those_of_table_4():
     paper = language("shakespeare char", "paper")
     model, recipe = paper.model, paper.recipe

@@ -268,7 +268,7 @@ STATED = {
             "highest HYLA - RMSHead + softmax {:.0f} (paper 71), lowest HYLA + deep value network {:.0f} (",
         ),
     ],
-    "hypernetwork/5_language_modeling.ipynb": [("crossing/hyla_phi", "[over_relu]", f"fuzzy logic {HALF} (")],
+    "hypernetwork/5_language_modeling.ipynb": [("crossing/hyla_phi", "[over_relu]", f"fuzzy logic, seen {HALF}")],
     "simplicity/2_methods.ipynb": [
         (
             "simplicity/table1",

@@ -13,11 +13,12 @@ from pathlib import Path
 import pandas as pd
 
 from lab.catalogue import export, results
-from lab.catalogue.results import PACKED, PROVENANCE, contents, digests, sealed
+from lab.catalogue.results import PACKED, PROVENANCE, Results, contents, digests, sealed
 from lab.errors import ArgumentError, LabError, check_choice, check_flag, check_path
 from lab.files import abandoned, exclusive, keep, put, read, temporary
+from lab.papers.claims import both, tally
 from lab.papers.entry import Entry
-from lab.places import PACKAGE
+from lab.places import PACKAGE, RESULTS
 from lab.plots import go
 from lab.plots.caption import captioned, counted, reading, seeds_note, true_minus
 
@@ -238,16 +239,21 @@ def draw(entry: Entry, scale: str, table: pd.DataFrame, facts: dict, extras: dic
     results = [entry.functions_summary(extras["functions"])] if entry.functions_summary else []
     summary = true_minus(" ".join(filter(None, [*results, entry.summary(table)])))
     plot = entry.plot(table, extras["functions"]) if entry.functions else entry.plot(table)
-    headline, caption = words(entry, summary, table, facts)
+    known, verdicts = {"table": table, **extras}, []
+    for claim in entry.claims if scale != "smoke" and "tasks" not in facts else ():  # not of some tasks alone
+        if claim.with_entry and "table" in (theirs := Results(RESULTS / claim.with_entry / scale)).files:
+            known[claim.with_entry] = both(entry.name, table, claim.with_entry, theirs.table())
+        verdicts.append(claim.judged(known, scale, facts.get(EARLIER, "")))
+    headline, caption = words(entry, summary, table, facts, tally(verdicts))
     return Figure(Plot(plot), table, facts, caption, entry.name, scale, summary, extras, headline)
 
 
-def words(entry: Entry, summary: str, table: pd.DataFrame, facts: dict) -> tuple[str, str]:
+def words(entry: Entry, summary: str, table: pd.DataFrame, facts: dict, verdicts: str = "") -> tuple[str, str]:
     """Headline and caption. The headline has two lines: what the figure shows; its result in a sentence, with what the
-    paper says; a third where other figures of the same tasks have other settings. The caption: the same, further
-    numbers, how it was made, and every departure from the paper."""
+    paper says; then the verdicts on its claims, and whether other figures of the same tasks have other settings. The
+    caption: the same, further numbers, how it was made, and every departure from the paper."""
     shows, paper_says = f"{entry.shows}.", f"Paper: {entry.paper_says}."
-    earlier = f"These runs have earlier settings: {facts[EARLIER]}." if EARLIER in facts else ""
+    earlier = f"Trained before these settings changed: {facts[EARLIER]}." if EARLIER in facts else ""
     made = f"Scale {facts['scale']}, {facts['device_name']}"
     if facts["runs"]:
         searches = f" and {counted(len(facts['searches']), 'search', 'searches')}" if facts["searches"] else ""
@@ -268,6 +274,6 @@ def words(entry: Entry, summary: str, table: pd.DataFrame, facts: dict) -> tuple
     departed = f"Departures from the paper: {'; '.join(facts['departures']) or 'none known'}."
     departed += " Where the paper is silent, see `guesses` in provenance.json." if facts["guesses"] else ""
     count = seeds_note(table) if facts["runs"] and not re.search(r"\d seeds?\b", summary) else ""
-    headline = [shows, " ".join(filter(None, [summary, count, paper_says])), earlier]
-    caption = [shows, summary, paper_says, entry.numbers(table), made, earlier, departed]
+    headline = [shows, " ".join(filter(None, [summary, count, paper_says])), verdicts, earlier]
+    caption = [shows, summary, paper_says, verdicts, entry.numbers(table), made, earlier, departed]
     return true_minus("\n".join(filter(None, headline))), true_minus("\n".join(filter(None, caption)))

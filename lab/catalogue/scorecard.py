@@ -2,7 +2,7 @@
 
 import json
 import textwrap
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from math import isfinite, isinf, nan
 from pathlib import Path
 
@@ -12,7 +12,7 @@ from lab.catalogue.figure import EARLIER, Figure
 from lab.catalogue.registry import ACROSS, entries, papers
 from lab.catalogue.results import Results
 from lab.errors import ArgumentError, LabError, check_path, shortened
-from lab.papers.claims import ABSENT, FAILS, HOLDS, ON_STAND_IN, OPEN, UNDECIDED, WORDS, Claim, absent, agreement
+from lab.papers.claims import ABSENT, FAILS, HOLDS, ON_STAND_IN, OPEN, UNDECIDED, WORDS, Claim, agreement, both
 from lab.papers.entry import Entry
 from lab.places import RESULTS
 from lab.scale import SCALES, check_scale
@@ -23,7 +23,6 @@ PREFERRED = ("paper", "overnight", "laptop")  # at smoke scale numbers mean noth
 BOUNDS = ("above", "below", "refuted_below", "refuted_above")
 MEASURED = ("effect", "low", "high", "level", *BOUNDS, "unit", "n", "over", "covers", "case")
 LEGEND = "In brackets: 95 % intervals, wider where corrected for several cases. Hours are of two cores."
-NOT_HERE = "no results of this scale are here"
 HEADINGS = {
     HOLDS: "Holds",
     FAILS: "Does not hold",
@@ -105,20 +104,12 @@ def _tables(entry: Entry, scale: str | None, folder: Path) -> tuple[str, dict[st
         tables = {one: here[chosen].table(one) for one in names if one in here[chosen].files}
     for other in {claim.with_entry for claim in entry.claims if claim.with_entry}:
         if "table" in (theirs := _tables(entries()[other], scale, folder)[1]):
-            tables[other] = _both(entry.name, tables["table"], other, theirs["table"])
+            tables[other] = both(entry.name, tables["table"], other, theirs["table"])
     return chosen, tables
 
 
-def _both(name: str, table: pd.DataFrame, other: str, theirs: pd.DataFrame) -> pd.DataFrame:
-    return pd.concat([table.assign(entry=name), theirs.assign(entry=other)], ignore_index=True)
-
-
 def _claim(entry: Entry, claim: Claim, scale: str, tables: dict[str, pd.DataFrame], earlier: str = "") -> dict:
-    table = tables.get(claim.with_entry or ("functions" if claim.of_functions else "table"))
-    verdict = absent(NOT_HERE) if table is None else claim.verdict(table, scale)
-    if earlier:
-        said = filter(None, [verdict.stand_in, f"runs with earlier settings ({earlier})"])
-        verdict = replace(verdict, stand_in="; ".join(said))
+    verdict = claim.judged(tables, scale, earlier)
     open_ = verdict.word in OPEN
     row = {
         "id": f"{entry.name}/{claim.name}",
@@ -142,19 +133,19 @@ def next_to_shipped(made: Figure) -> list[str]:
     _, shipped = _tables(entry, made.scale, RESULTS)
     tables = {"table": made.table, **made.extras}
     for other in {claim.with_entry for claim in entry.claims} & set(shipped):
-        tables[other] = _both(made.name, made.table, other, shipped[other].query("entry == @other"))
+        tables[other] = both(made.name, made.table, other, shipped[other].query("entry == @other"))
     for claim in entry.claims if shipped else ():
-        here, there = both = [_claim(entry, claim, made.scale, each) for each in (tables, shipped)]
+        here, there = pair = [_claim(entry, claim, made.scale, each) for each in (tables, shipped)]
         if here["reason"] or there["reason"]:
             said = "not measured " + ("here" if here["reason"] else "in the shipped results")
         elif pd.Series(here)[["effect", "low", "high"]].equals(pd.Series(there)[["effect", "low", "high"]]):
             said = "the same numbers"
-        elif not all(isfinite(row["high"] - row["low"]) for row in both):
+        elif not all(isfinite(row["high"] - row["low"]) for row in pair):
             said = "without an interval nothing is said of the difference"
         else:
             overlap = here["low"] <= there["high"] and there["low"] <= here["high"]
             said = "the intervals overlap" if overlap else "the intervals do not overlap"
-        numbers = " / ".join(f"{row['effect']:.3g} [{row['low']:.3g}, {row['high']:.3g}]" for row in both)
+        numbers = " / ".join(f"{row['effect']:.3g} [{row['low']:.3g}, {row['high']:.3g}]" for row in pair)
         lines.append(f"{claim.says}: {numbers} {here['unit']}: {said}")
     return lines
 

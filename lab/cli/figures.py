@@ -263,9 +263,10 @@ class Scorecard:
 
     def _judged(self, results: Path) -> str:
         from lab.catalogue import scorecard  # takes seconds
+        from lab.papers.claims import NOT_HERE
 
         card = scorecard.score(self.scale, results)
-        if all(row["reason"] == scorecard.NOT_HERE for row in card["claims"]):
+        if all(row["reason"] == NOT_HERE for row in card["claims"]):
             scale = f" of scale {self.scale}" if self.scale else ""
             said = f"no results{scale} in {shortened(str(results))}"
             raise LabError(f"{said}; name a folder with NAME/SCALE in it, as `lab figure` writes without --out: out")

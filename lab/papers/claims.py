@@ -35,6 +35,7 @@ from lab.tasks.named import task_title
 Condition = Callable[[pd.DataFrame, str], str]  # (table, scale) → what is missing, or stands in, in words
 HOLDS, FAILS, UNDECIDED, ABSENT = "holds", "does not hold", "not decided", "not measured here"
 ON_STAND_IN = {HOLDS: "holds on a stand-in", FAILS: "does not hold on a stand-in"}
+NOT_HERE = "no results of this scale are here"
 WORDS = (HOLDS, FAILS, *ON_STAND_IN.values(), UNDECIDED, ABSENT)
 RESAMPLES, FEWEST = 2_000, 4  # of printed numbers' agreement; cells that an interval can be had from
 OPEN = WORDS[2:]  # what says nothing yet of the paper's own text, data and size
@@ -172,6 +173,29 @@ class Claim:
         stand_in = self.stands_in(table, scale) if self.stands_in else ""
         verdict = self.measure(table)
         return replace(verdict, reason=missing_here or verdict.reason, stand_in=stand_in)
+
+    def judged(self, tables: Mapping[str, pd.DataFrame], scale: str, earlier: str = "") -> Verdict:
+        """In the tables of a figure, by name, those of `with_entry` by the other's. earlier: settings of the runs that
+        have changed since."""
+        table = tables.get(self.with_entry or ("functions" if self.of_functions else "table"))
+        verdict = absent(NOT_HERE) if table is None else self.verdict(table, scale)
+        changed = [f"runs with earlier settings ({earlier})"] if earlier else []
+        return replace(verdict, stand_in="; ".join(filter(None, [verdict.stand_in, *changed])))
+
+
+def both(name: str, table: pd.DataFrame, other: str, theirs: pd.DataFrame) -> pd.DataFrame:
+    """The table of a claim that is of two entries."""
+    return pd.concat([table.assign(entry=name), theirs.assign(entry=other)], ignore_index=True)
+
+
+def tally(verdicts: Iterable[Verdict]) -> str:
+    """How many claims hold, as captions say it; nothing where there are none.
+
+    >>> tally([absent("no such runs"), absent("no such runs")]), tally([])
+    ('Claims: not measured here 2.', '')
+    """
+    words = [verdict.word for verdict in verdicts]
+    return f"Claims: {', '.join(f'{word} {words.count(word)}' for word in WORDS if word in words)}." if words else ""
 
 
 def text_in_place_of(named: str, tasks: Collection[str]) -> Condition:

@@ -12,11 +12,13 @@ import pandas as pd
 import pytest
 
 import lab
+from lab.catalogue import scorecard
 from lab.catalogue.build import check
 from lab.catalogue.figure import EARLIER, WIDTH, Figure
 from lab.catalogue.registry import entry
 from lab.catalogue.results import SEAL, Results, every
 from lab.catalogue.shipped import resolve_scale, shipped_plan
+from lab.papers.claims import WORDS
 from lab.papers.entry import Entry
 from lab.places import RESULTS
 from lab.plots.caption import counted, signed, wrap
@@ -71,6 +73,11 @@ def written():
     return oracle.written()
 
 
+@functools.cache
+def verdicts(scale):
+    return scorecard.score(scale)["claims"]
+
+
 @every_figure
 def test_it_is_the_one_that_the_oracle_has(one):
     name = f"{one.name} {one.scale}"
@@ -110,7 +117,9 @@ def test_it_is_complete_and_belongs_to_the_settings(one):
     assert differences(json.loads(made.plot.to_json())["data"], drawn["data"]) == [], "the plot is not the table's"
     assert words(json.loads(made.to_json())) == words(drawn), "its words are not today's: draw it anew"
     assert made.table.equals(table)
-    assert (EARLIER in facts) == ("earlier settings" in made.short_caption), "whoever sees the picture has to know"
+    assert (EARLIER in facts) == ("before these settings changed" in made.short_caption), (
+        "whoever sees the picture has to know"
+    )
     reported = table[table["split"] == "test"] if "split" in table else table  # other seeds chose the rates on `val`
     assert set(reported.get("seed", facts["seeds"])) <= {*facts["seeds"]}
     files = {f"{name}.csv.gz" for name in facts["tables"]} | {"figure.json.gz", "provenance.json.gz"}
@@ -179,8 +188,12 @@ def test_departures_are_those_of_the_settings(one):
 @every_entry
 def test_an_image_says_what_is_seen_and_the_result_and_a_page_the_rest(one):
     found, made = entry(one.name), one.made
-    seen, result, *earlier = made.headline.splitlines()
-    assert len(earlier) == (EARLIER in made.provenance)
+    seen, result, *more = made.headline.splitlines()
+    judged = bool(found.claims) and "tasks" not in one.facts
+    assert len(more) == judged + (EARLIER in made.provenance)
+    if judged:
+        card = [row["verdict"] for row in verdicts(one.scale) if row["entry"] == one.name]
+        assert more[0] == f"Claims: {', '.join(f'{word} {card.count(word)}' for word in WORDS if word in card)}."
     assert seen == f"{found.shows}." and made.summary in result and found.paper_says in result
     if "seed" in made.table and one.specs:
         reported = made.table[made.table["split"] == "test"] if "split" in made.table else made.table
@@ -197,7 +210,7 @@ def test_an_image_says_what_is_seen_and_the_result_and_a_page_the_rest(one):
 
 @every_figure
 def test_an_image_has_two_rows_of_what_is_seen_and_three_of_the_result(one):
-    seen, result, *earlier = one.made.headline.splitlines()
+    seen, result, *more = one.made.headline.splitlines()
     assert len(wrap(seen, WIDTH)) <= 2, seen
     assert len(wrap(result, WIDTH)) <= 3, result
-    assert len(earlier) <= 1 and all(len(wrap(line, WIDTH)) <= 2 for line in earlier)
+    assert len(more) <= 2 and all(len(wrap(line, WIDTH)) <= 2 for line in more)

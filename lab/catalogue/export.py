@@ -109,7 +109,7 @@ def with_palette(png: bytes) -> bytes:
         return png
     smaller = io.BytesIO()
     with Image.open(io.BytesIO(png)) as image:
-        few = image.convert("RGB").quantize(256, method=Image.Quantize.MEDIANCUT, dither=Image.Dither.NONE)
+        few = image.convert("RGB").quantize(256, Image.Quantize.MEDIANCUT, kmeans=3, dither=Image.Dither.NONE)
         few.save(smaller, "PNG", optimize=True)
     return min(png, smaller.getvalue(), key=len)
 

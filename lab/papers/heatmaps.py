@@ -19,6 +19,7 @@ BELOW = 84  # px: axis name and colour bar below the last
 LINE, TWO_LINES = 25, 32  # px: height of a row with one or two lines of text
 SMALL = SIZE - 2  # px: numbers that are not clear, and the ± of all
 MARK = " †"  # at the name of a task that no model has learned
+PALE = 0.25  # how far colours of small cells go whose interval includes 0
 UNCLEAR = "#F6F6F6"  # behind numbers whose interval includes 0
 COLOURED = "Coloured: the interval leaves 0 out; pale, small: it does not."
 FRAMED = "Framed: the best of its column, clearly so or not."
@@ -83,7 +84,8 @@ def heatmaps(
 
 
 def draw(figure: go.Figure, matrix: Matrix, panel: Panel, scale: Scale = POINTS, small: bool = False) -> None:
-    """Draw a matrix in a panel, on the figure's colour axis. small: numbers in small letters, without ±."""
+    """Draw a matrix in a panel, on the figure's colour axis. small: numbers in small letters, without ±, and
+    what is not clear is pale, not grey: many such cells tell together what one does not."""
     at: dict[str, Any] = {"row": panel[0], "col": panel[1]}
     cells = matrix.cells.assign(half=(matrix.cells["high"] - matrix.cells["low"]) / 2)
     cells["kind"] = np.where(clear(cells) | cells["low"].isna(), "clear", "unclear")
@@ -95,7 +97,9 @@ def draw(figure: go.Figure, matrix: Matrix, panel: Panel, scale: Scale = POINTS,
 
     values, halves, kinds = square("delta"), square("half"), square("kind")
     x, y = [_two_lines(name) for name in columns], [task_title(name) for name in lines]
-    grounds = {"clear": {"coloraxis": "coloraxis"}, "unclear": _flat(UNCLEAR), "unlearned": _flat(NO_MODEL_LEARNS)}
+    pale = {"colorscale": DIVERGING, "zmin": -scale.end / PALE, "zmax": scale.end / PALE, "showscale": False}
+    unclear = pale | {"reversescale": scale.falling} if small else _flat(UNCLEAR)
+    grounds = {"clear": {"coloraxis": "coloraxis"}, "unclear": unclear, "unlearned": _flat(NO_MODEL_LEARNS)}
     look: dict[str, Any] = {"name": matrix.title, "xgap": 1, "ygap": 1, "hoverongaps": False}
     look |= {"customdata": [[[a, t, _interval(halves.loc[a, t])] for t in columns] for a in lines]}
     hover = f"%{{y}}, {scale.column} %{{x}}: %{{z:+.2f}}%{{customdata[2]}} {scale.unit}"

@@ -258,6 +258,6 @@ def span(values: pd.Series, form: str = ".0f") -> str:
     return " to ".join(dict.fromkeys(format(end, form) for end in (values.min(), values.max())))
 
 
-def percent(share: float, sign: str = "") -> str:
-    """In percent; – where every run diverged."""
-    return "–" if share != share else f"{100 * share:{sign}.0f}"
+def percent(share: float, sign: str = "", few: bool = False) -> str:
+    """In percent; – where every run diverged. few: with a decimal below 5 %."""
+    return "–" if share != share else f"{100 * share:{sign}.{int(few and abs(share) < 0.05)}f}"

@@ -169,14 +169,14 @@ def interval_note(table: pd.DataFrame, mark: str) -> str:
     return f"{mark}: {INTERVAL}." if table["seed"].nunique() > 1 else "One seed only: no interval."
 
 
-TOO_EARLY = "Not trained far enough to tell"  # the first words on such models
+TOO_EARLY = "Too early for a verdict"  # the first words on such models
 
 
 def too_early(problem: str) -> str:
     """The first sentence of a summary, where there is a problem.
 
     >>> too_early("HYLA is at chance"), too_early("")
-    ('Not trained far enough to tell: HYLA is at chance. ', '')
+    ('Too early for a verdict: HYLA is at chance. ', '')
     """
     return f"{TOO_EARLY}: {problem}. " if problem else ""
 

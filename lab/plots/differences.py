@@ -118,16 +118,16 @@ def beside_printed(
     ends: Sequence[tuple[float, float]],
     height: int = 36,
     left: int = 158,
-    top: int = 78,
+    errors: float = 1.0,
 ) -> go.Figure:
     """One panel per table, one row per name; all panels have the same names.
 
     panels: title and table each; table: name, mean, error (half the whisker, NaN: none), paper, paper_error (NaN where
-    nothing is printed). ends: of each panel's axis.
+    nothing is printed). ends: of each panel's axis. errors: how many of them a filled mark is from 0 at least.
     """
     names = list(panels[0][1]["name"])
     figure = grid(
-        [title for title, _ in panels], len(panels), height * len(names), top=top, left=left, horizontal=NUMBERS + 8
+        [title for title, _ in panels], len(panels), height * len(names), top=78, left=left, horizontal=NUMBERS + 8
     )
     figure.update_layout(margin={"r": NUMBERS})
     for number, (_, table) in enumerate(panels):
@@ -144,7 +144,8 @@ def beside_printed(
             look |= {"customdata": names, "hovertemplate": hover}
             look |= {"error_x": whiskers(shown[error], 3) | {"color": faded(ink, PALE)}}
             # of a difference; what is no difference is far from 0
-            look["marker"] = {"size": 8} | _clear_or_not(lows, highs, ink, faded(ink, 0.45), symbol)
+            sure = mean - errors * shown[error], mean + errors * shown[error]
+            look["marker"] = {"size": 8} | _clear_or_not(*sure, ink, faded(ink, 0.45), symbol)
             figure.add_scatter(x=mean, y=y, mode="markers", row=at[0], col=at[1], **look)
             if not number:
                 points(figure, [None], [None], ink, at, 8, symbol, name=label, legendgroup=label)

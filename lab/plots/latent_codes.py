@@ -125,11 +125,15 @@ def layers(table: pd.DataFrame, below: Sequence[str], height: int = 130, most: i
             line(figure, x, alike, INK, at, 2, mode="lines+markers", **look)
             name = {"mode": "text", "text": [colouring], "textfont": {"size": SIZE - 1}, "hoverinfo": "skip"}
             figure.add_scatter(x=[x.mean()], y=[1.14], showlegend=False, row=1, col=column, **name)
+            for place_ in x[np.isnan(alike)]:
+                look = {"showarrow": False, "textangle": -90, "yanchor": "bottom", "font": {"size": SIZE - 3}}
+                figure.add_annotation(x=place_, y=0.04, text="one code", row=1, col=column, **look)
         ends = (-0.9, len(colourings) * (len(depths) + 1) - 1.1)
         line(figure, ends, (0, 0), GREY, at, 1.4, "dash", name="by chance", showlegend=False, hoverinfo="skip")
         axis = {"tickvals": list(ticks), "ticktext": list(ticks.values()), "range": ends, "showgrid": False}
         figure.update_xaxes(title={"text": "layer", "standoff": 2}, row=1, col=column, **axis)
-        words = {"tickvals": [0, 1], "ticktext": ["by chance", "all alike"], "showticklabels": column == 1}
+        words = {"tickvals": [0, 0.5, 1], "ticktext": ["0, chance", "0.5", "1, all alike"]}
+        words["showticklabels"] = column == 1
         figure.update_yaxes(range=(-0.15, 1.3), row=1, col=column, **words)
     return figure
 
@@ -170,6 +174,8 @@ def _drawn(
             figure.update_yaxes(title_text=f"<b>layer {layer + 1}</b><br>by {colouring}", row=at[0], col=1)
     kinds = [NAMES.get(kind, kind) for kind in table["embedding"].unique()]
     figure.update_layout(legend={"itemsizing": "constant"})  # larger than the points
+    if len(named_rows := [colouring for colouring in colourings if colouring not in numbers]) == 1 and numbers:
+        figure.update_layout(legend_title={"text": f"{named_rows[0]}:", "side": "left", "font": {"size": SIZE}})
     if rows:
         figure.update_xaxes(title={"text": f"{' / '.join(kinds)} (no unit)", "standoff": 18}, row=first + len(rows))
     place_bars(figure, numbers)

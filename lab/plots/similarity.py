@@ -89,16 +89,17 @@ def codes(table: pd.DataFrame, what: str = "rule") -> go.Figure:
         rows = table[table["method"] == method]
         (examples, names), (means, labels) = (_above_mean(rows, kind) for kind in ("sample", "mean"))
         right, order = _nearest(rows), means.std().sort_values(ascending=False, kind="stable").index
-        above(figure, f"<b>{method_title(method)}</b><br>{right.sum()} of {len(right)} nearest to own mean", 1, column)
         parts, edges, middles = [], [0.0], {}
         for label, mean in zip(labels, means.index, strict=True):
             block = pd.concat([examples[names == label], means.loc[[mean]]])[order]
             parts.append(block.to_numpy())
             top, ends = edges[-1], [*range(1, len(block)), len(block) + 1]
             edges += [top + end for end in ends]
-            middles[label] = top + edges[-1], edges[-2]
+            middles[label] = top, edges[-2]
         values = np.concatenate(parts)
         largest = np.quantile(np.abs(examples.to_numpy()), 0.95) or 1.0
+        nearest = f"{right.sum()} of {len(right)} nearest to own mean"
+        above(figure, f"<b>{method_title(method)}</b>, colours to ±{largest:.2g}<br>{nearest}", 1, column)
         said = np.repeat(labels.to_numpy(), [len(part) for part in parts])
         details = np.stack(
             [np.broadcast_to(said[:, None], values.shape), values, np.tile(order + 1, (len(said), 1))], -1
@@ -107,27 +108,38 @@ def codes(table: pd.DataFrame, what: str = "rule") -> go.Figure:
         shades = go.Heatmap(x=across, y=edges, z=values / largest, customdata=details, coloraxis="coloraxis")
         hover = f"{what} %{{customdata[0]}}, head %{{customdata[2]}}: %{{customdata[1]:+.3g}}<extra></extra>"
         figure.add_trace(shades.update(name=method_title(method), hovertemplate=hover), 1, column)
-        for label, (both, start) in middles.items():
+        names_at: dict[float, str] = {}
+        for label, (top, start) in middles.items():
             look = {"line": {"color": INK, "width": 0.6}, "row": 1, "col": column}
             figure.add_hline(start, **look)
-            end = start + 2
-            figure.add_hline(end, **look | {"line": {"color": INK, "width": 1.8}})
+            figure.add_hline(start + 2, **look | {"line": {"color": INK, "width": 1.8}})
             block = right[names == label]
-            write_digits(figure, (1, column), both / 2, f"{int(block.sum())}/{len(block)}", INK)
-        places = [both / 2 for both, _ in middles.values()]
-        ticks = {"tickvals": places, "ticktext": list(middles), "showticklabels": column == 1, **PLAIN}
+            write_digits(figure, (1, column), (top + start) / 2, f"{int(block.sum())}/{len(block)}", INK)
+            names_at |= {(top + start) / 2: label, start + 1: f'<i style="font-size:{SIZE - 3}px">mean</i>'}
+        ticks = {
+            "tickvals": list(names_at),
+            "ticktext": list(names_at.values()),
+            "showticklabels": column == 1,
+            **PLAIN,
+        }
         figure.update_yaxes(range=(edges[-1], 0), row=1, col=column, **ticks)
         heads = {"tickvals": list(range(1, len(order) + 1)), "ticktext": [str(head + 1) for head in order]}
         figure.update_xaxes(
             title_text="head", tickfont={"size": SIZE - 4}, tickangle=0, row=1, col=column, **heads, **PLAIN
         )
     figure.update_yaxes(title_text=what, col=1)
-    _scale(figure, "attention score less its mean (ends: what 5 % of scores exceed)", (-1, 0, 1), 1.0, room=24)
-    figure.layout.coloraxis.colorbar.ticktext = ["lower", "mean", "higher"]
+    _scale(
+        figure,
+        "attention score less its average over rules (colours end at what 5 % of scores exceed)",
+        (-1, 0, 1),
+        1.0,
+        room=24,
+    )
+    figure.layout.coloraxis.colorbar.ticktext = ["lower", "average", "higher"]
     set_reading(
         figure,
-        f"Rows: examples of a {what}; the thick last one: the mean of all of that {what}. First are heads whose means"
-        f" differ most. Right, in all above: examples nearer to their own {what}'s mean than to others.",
+        f"Rows: examples of a {what}, and the mean of all of that {what}. First are heads whose means differ most."
+        f" Right of a row: how many of its examples are nearest to their own {what}'s mean; above: of all.",
     )
     return figure
 

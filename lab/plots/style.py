@@ -72,7 +72,7 @@ METHOD_TITLES = {  # others: as they are
     "geglu": "GEGLU",
     "learnable_geglu": "learnable GEGLU",
     "kan": "KAN",
-    "kan_3_5": "KAN, 3 and 5",
+    "kan_3_5": "KAN, grid 3, order 5",
 }
 # For what has no colour of its own; yellow is left out, it cannot be seen on white.
 SEQUENCE = (BLUE, ORANGE, GREEN, VERMILLION, PURPLE, SKY, BLACK, GREY)

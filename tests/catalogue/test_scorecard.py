@@ -13,7 +13,7 @@ from lab.catalogue.registry import entries, entry
 from lab.catalogue.scorecard import as_markdown
 from lab.errors import ArgumentError, LabError
 from lab.gallery.pages import TEMPLATES
-from lab.papers.claims import ABSENT, FAILS, HOLDS, ON_STAND_IN, OPEN, UNDECIDED, WORDS, agreement, spearman
+from lab.papers.claims import ABSENT, FAILS, HOLDS, NOT_HERE, ON_STAND_IN, OPEN, UNDECIDED, WORDS, agreement, spearman
 from lab.papers.compatibility import delta
 from lab.papers.hypernetwork.logic import PAPER
 from lab.papers.transformers import matrix
@@ -187,7 +187,7 @@ def test_a_claim_of_two_figures_reads_both_and_is_not_measured_where_one_is_miss
         return next(row for row in scorecard.score(results=tmp_path)["claims"] if row["id"].endswith("/contrast"))
 
     placed(tmp_path, transformers_fig9=both.query("entry == 'transformers/fig9'").drop(columns="entry"))
-    assert contrast()["reason"] == scorecard.NOT_HERE
+    assert contrast()["reason"] == NOT_HERE
     placed(tmp_path, "paper", transformers_fig5=both.query("entry == 'transformers/fig5'").drop(columns="entry"))
     assert (contrast()["verdict"], contrast()["scale"]) == (ON_STAND_IN[HOLDS], "laptop")
 

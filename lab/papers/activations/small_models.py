@@ -8,7 +8,7 @@ held-out text.
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Sequence
-from math import isnan, nan
+from math import nan
 from time import perf_counter
 from typing import Any
 
@@ -28,8 +28,8 @@ from lab.papers.entry import Entry
 from lab.papers.tables import Labelled, alive, gains
 from lab.plots import go
 from lab.plots.caption import set_reading, too_early
-from lab.plots.panels import Panel, above, grid, line, points, whiskers, write_cells
-from lab.plots.style import BLUE, DIVERGING, INK, ORANGE, SIZE
+from lab.plots.panels import Panel, above, grid, line, points, whiskers
+from lab.plots.style import BLUE, GREEN, GREY, INK, ORANGE, VERMILLION
 from lab.probes.language import minimal_pairs, reader_of
 from lab.run import Run
 from lab.statistics import INTERVAL, LEVEL, over_seeds
@@ -55,7 +55,8 @@ BY_FREQUENCY = {"tinystories_train_2mb bpe": 53.6}
 # Points between the lowest and the highest of the paper's five seeds of a learnable GELU in GPT-Neo: what is less
 # matters little.
 LITTLE = 2.7
-SMALLEST = 3.0  # million weights: a third of the paper's
+PAPER_SIZE = 9.0  # million weights
+SMALLEST = PAPER_SIZE / 3
 COLOURS = {"gpt_neo": BLUE, "roberta": ORANGE}
 PANELS = {  # column: name of the axis
     "loss": "held-out loss (nats)",
@@ -65,8 +66,12 @@ PANELS = {  # column: name of the axis
 ROUNDS = 7  # steps of each model that are timed
 ROW = 21  # px of an activation
 DOMAINS = ((0.0, 0.48), (0.52, 1.0))  # of the two panels of phenomena, in widths of the figure
-RANGE = 25.0  # points from the mean of all activations to the end of the colours
-LABELS = 92  # px below the panels, for the names of phenomena
+# Of activations: colour, symbol, and how far below the middle of its line a mark is
+KINDS = {
+    "fixed": (GREY, "circle", 0.0),
+    "learnable": (GREEN, "triangle-up", 0.16),
+    "KAN": (VERMILLION, "square", -0.16),
+}
 
 
 def scores(runs: Labelled) -> pd.DataFrame:
@@ -233,7 +238,7 @@ def above_chance(table: pd.DataFrame, scale: str = "") -> str:
 def of_the_size(table: pd.DataFrame, scale: str) -> str:
     """What stands in for the paper's models and text: smaller ones, another text, one family."""
     most = table["parameters"].max() / 1e6
-    small = f"models of {most:.2g} million weights in place of the paper's 9" if most < SMALLEST else ""
+    small = f"models of {most:.2g} million weights in place of the paper's {PAPER_SIZE:g}" if most < SMALLEST else ""
     here = [title for family, title in FAMILIES.items() if family in set(table["family"])]
     text = {"laptop": "Shakespeare's plays", "overnight": "2 MB of TinyStories"}.get(scale, "")
     return ", ".join(filter(None, [small, text, f"{here[0]} alone" if len(here) == 1 else ""]))
@@ -297,42 +302,48 @@ CLAIMS = (
 def table1(table: pd.DataFrame) -> go.Figure:
     """One row of panels a family, one panel a measurement, one line an activation; table: as `scores` has it.
 
-    Where BLiMP was read, a row of panels more: accuracy by phenomenon.
+    Where BLiMP was read, a row of panels more: accuracy by phenomenon, the easiest first.
     """
     rows = alive(table)
     methods = [name for name in TITLES if name in set(table["method"])]
     families = [family for family in FAMILIES if family in set(table["family"])]
     panels = {column: name for column, name in PANELS.items() if column != "step_ms" or _is_timed(rows)}
-    titles = [FAMILIES[family] if not n else "" for family in families for n in range(len(panels))]
+    titles = [_sized(rows, family) if not n else "" for family in families for n in range(len(panels))]
     read = bool(rows["blimp"].notna().any())
     more = [""] * len(families) if read else []
-    figure = grid([*titles, *more], len(panels), ROW * len(methods), gap=66, top=62, left=112, horizontal=26)
+    figure = grid(
+        [*titles, *more], len(panels), ROW * len(methods), gap=66, top=78, left=158 if read else 112, horizontal=26
+    )
     for row, family in enumerate(families, 1):
         for number, (column, name) in enumerate(panels.items(), 1):
             _draw(figure, rows[rows["family"] == family], column, methods, COLOURS[family], (row, number))
             if column == "blimp":
                 _draw_printed(figure, BLIMP[family], methods, (row, number))
                 floor, ends = _floor(rows), [-0.5, len(methods) - 0.5]
-                look = {"name": "frequencies of tokens alone" if floor > CHANCE else "chance", "showlegend": row == 1}
+                look = {"name": "token frequencies alone" if floor > CHANCE else "chance", "showlegend": row == 1}
                 line(figure, [floor] * 2, ends, INK, (row, number), 1, "dot", hoverinfo="skip", **look)
             mode = "tozero" if column == "step_ms" else "normal"
             figure.update_xaxes(title_text=name, nticks=4, rangemode=mode, row=row, col=number)
             _name_rows(figure, methods, row, number)
     if read:
-        _draw_phenomena(figure, rows, families, methods, len(families) + 1)
+        _draw_phenomena(figure, rows, families, len(families) + 1)
     one = rows["seed"].nunique() == 1
     set_reading(
         figure,
         f"Points: mean over seeds{'.' if one else f', whiskers: {INTERVAL}.'}",
-        f"Models have {rows['parameters'].min():,} to {rows['parameters'].max():,} weights.",
         "Axes of loss and BLiMP do not begin at 0."
         + (f" Step: of one model alone, the fastest of {ROUNDS}." if _is_timed(rows) else ""),
         "GPT-Neo predicts the next token, RoBERTa masked ones: their losses do not compare." * (len(families) > 1),
-        "Below: BLiMP by phenomenon, in percent, mean over seeds; blue: above the mean of activations, brown: below."
-        if read
-        else "BLiMP: the paper's scores alone.",
+        "Below: means over seeds." if read else "BLiMP: the paper's scores alone.",
+        f"Not run here: {', '.join([name for family, name in FAMILIES.items() if family not in families] + ['GLUE'])}.",
     )
     return figure
+
+
+def _sized(rows: pd.DataFrame, family: str) -> str:
+    """The name of a family with how many weights its models have."""
+    weights = rows.loc[rows["family"] == family, "parameters"].mean()
+    return f"{FAMILIES[family]} of {weights / 1e6:.2g} million weights (paper {PAPER_SIZE:g})"
 
 
 def _is_timed(rows: pd.DataFrame) -> bool:
@@ -368,25 +379,31 @@ def _name_rows(figure: go.Figure, methods: list[str], row: int, column: int) -> 
     figure.update_yaxes(range=ends, showticklabels=column == 1, row=row, col=column, **names)
 
 
-def _draw_phenomena(figure: go.Figure, rows: pd.DataFrame, families: list[str], methods: list[str], row: int) -> None:
-    """A heat map a family in the first two panels of a row of the grid, and room for the names below it. Shades are of
-    what an activation has more than the mean of all, which is what they differ in."""
-    names = [name.replace("_", " ") for name in PHENOMENA]
+def _draw_phenomena(figure: go.Figure, rows: pd.DataFrame, families: list[str], row: int) -> None:
+    """A panel a family in the first two of a row of the grid: a phenomenon a line, an activation a mark."""
+    easy_first = rows[list(PHENOMENA)].mean().sort_values(ascending=False, kind="stable").index
+    places, ends = np.arange(len(easy_first)), [-0.6, len(easy_first) - 0.4]
     for column, family in enumerate(families, 1):
-        means = rows[rows["family"] == family].groupby("method")[list(PHENOMENA)].mean().reindex(methods)
-        look = {"colorscale": [list(stop) for stop in DIVERGING], "showscale": False, "row": row, "col": column}
-        look |= {"zmin": -RANGE, "zmax": RANGE, "customdata": [[TITLES[method]] * len(names) for method in methods]}
-        hover = "%{customdata}, %{x}: %{z:+.1f} points from the mean of all activations<extra></extra>"
-        places, more = (names, list(range(len(methods)))), (means - means.mean()).to_numpy()
-        figure.add_heatmap(x=names, y=places[1], z=more, hovertemplate=hover, **look)
-        texts = [["" if isnan(score) else f"{score:.0f}" for score in scores] for scores in means.to_numpy()]
-        write_cells(figure, *places, texts, more, (-RANGE, RANGE), (row, column), SIZE - 3)
-        domain = DOMAINS[column - 1] if len(families) > 1 else (0.0, 1.0)
-        figure.update_xaxes(domain=domain, tickangle=-60, showgrid=False, row=row, col=column)
-        figure.update_yaxes(showgrid=False, row=row, col=column)
-        _name_rows(figure, methods, row, column)
-        above(figure, f"<b>{FAMILIES[family]}, BLiMP by phenomenon</b>", row, column)
-    figure.update_layout(height=figure.layout.height + LABELS, margin={"b": figure.layout.margin.b + LABELS})
+        means = rows[rows["family"] == family].groupby("method")[list(easy_first)].mean()
+        for method, scores in means.iterrows():
+            kind = _kind(str(method))
+            ink, symbol, shift = KINDS[kind]
+            look: dict[str, Any] = {"name": kind, "legendgroup": kind, "showlegend": False}
+            look["hovertemplate"] = f"{TITLES[str(method)]}: %{{x:.1f}} %"
+            points(figure, scores, places + shift, ink, (row, column), 6, symbol, **look)
+        for kind, (ink, symbol, _) in KINDS.items() if column == 1 else ():
+            points(figure, [None], [None], ink, (row, 1), 7, symbol, name=kind, legendgroup=kind)
+        line(figure, [CHANCE] * 2, ends, INK, (row, column), 1, "dash", name="guessing", showlegend=column == 1)
+        figure.update_xaxes(domain=DOMAINS[column - 1] if len(families) > 1 else (0.0, 1.0), row=row, col=column)
+        figure.update_xaxes(title_text=PANELS["blimp"], row=row, col=column)
+        names = {"tickvals": places, "ticktext": [name.replace("_", " ") for name in easy_first], "ticks": ""}
+        figure.update_yaxes(range=ends[::-1], showticklabels=column == 1, row=row, col=column, **names)
+        above(figure, f"<b>{FAMILIES[family]}, BLiMP by phenomenon (one mark an activation)</b>", row, column)
+
+
+def _kind(method: str) -> str:
+    fixed, learnable, kan = KINDS
+    return kan if method in KANS else learnable if method in FIXED else fixed
 
 
 ENTRIES = (
@@ -396,7 +413,7 @@ ENTRIES = (
         "GPT-Neo and RoBERTa with eight activations, and KANs",
         "Held-out loss, accuracy on BLiMP (which of two sentences is grammatical) and the time of a step of small"
         " language models that differ in their activation alone, or have Kolmogorov–Arnold networks (KANs) for MLPs",
-        "a learnable GELU is RoBERTa's best on BLiMP; abstract: activations matter little, KANs do worse",
+        "on BLiMP activations matter little and KANs do worse (abstract); Table 1 has GPT-Neo's KAN as its best",
         plan=lambda scale, seeds: plan(scale, seeds, METHODS[scale]),
         measure=scores,
         timed=("step_ms",),

@@ -129,7 +129,7 @@ def _few_learn(table: pd.DataFrame) -> dict[str, str]:
     """The tasks of which most methods do not solve what they have seen, so that their order says little: how many."""
     shares = 100 * best(table).groupby(["task", "method"], sort=False)["seen"].mean()
     few = (shares < SOLVED).groupby("task", sort=False).agg(["sum", "size"])
-    return {task: f"{count} of {rows} rows" for task, count, rows in few.itertuples() if 2 * count > rows}
+    return {task: f"{count} of {rows} models" for task, count, rows in few.itertuples() if 2 * count > rows}
 
 
 def _notes(scale: str) -> list[str]:
@@ -215,11 +215,11 @@ def table_a1(table: pd.DataFrame) -> go.Figure:
         lengths = f"here {tokens:.0f} tokens, printed {PRINTED_AT}" if tokens == tokens else ""
         names = [_two_lines(method_title(name)) for name in rows["method"]]
         rows = rows.assign(name=[f"<b>{name}</b>" if name == "HYLA" else name for name in names])
-        title = f"{TITLES[task]} above linear attention<br>{lengths}"
-        panels.append((f"{TOO_EARLY}<br>{title}" if task in early else title, rows))
+        more = "; ".join(filter(None, [TOO_EARLY if task in early else "", lengths]))
+        panels.append((f"{TITLES[task]} above linear attention<br>{more}", rows))
         known = rows[["mean", "paper"]].to_numpy(float)
         ends.append((max(LOWEST, min(0.0, np.nanmin(known)) - 8), max(0.0, np.nanmax(known)) + 9))
-    figure = beside_printed(panels, ends, top=94 if early else 78)
+    figure = beside_printed(panels, ends, errors=2.0)
     for column, task in enumerate(shown["task"].unique(), 1):
         figure.update_traces(opacity=0.7 if task in early else 1, selector={"name": "here"}, row=1, col=column)
         figure.add_vline(x=0, line={"color": GREY, "width": 1.4}, row=1, col=column)
@@ -232,7 +232,7 @@ def table_a1(table: pd.DataFrame) -> go.Figure:
         " over seeds;",
         "one seed only, so ours have no interval."
         if one
-        else "whiskers and ±: one standard error (the paper's from both that it prints); open: 0 is in it.",
+        else "whiskers and ±: one standard error (the paper's from both that it prints); pale: less than two from 0.",
         f"Not trained here: {left_out[0]}." if left_out else "",
         diverged_runs(best(table), ["task", "method"], lambda task, method: f"{method_title(method)} ({task})"),
     )
@@ -279,7 +279,7 @@ ENTRIES = (
         "Ablations of HYLA, and mixtures of experts",
         "What each part of HYLA, a deeper value network, and mixtures of experts (MoE) in place of feed-forward layers"
         " gain over linear attention on unseen combinations, at the end of training",
-        "RMSHead alone and HYLA without nonlinearity help a little, HYLA and a deep value network most",
+        "RMSHead alone and HYLA without nonlinearity help, HYLA and a deep value network most (in its text)",
         tasks=("logic", "sraven"),
         plan=plan,
         measure=measure,

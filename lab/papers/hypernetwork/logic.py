@@ -199,7 +199,7 @@ def fig2c(table: pd.DataFrame) -> go.Figure:
     name_axes(figure, len(panels), len(panels), AXES[axis], "R² on unseen combinations (%)")
     set_reading(
         figure,
-        "R² as in the paper: the mean over sequences of 1 - SE / Var.",
+        "R² as in the paper: the mean over sequences of 1 - squared error / variance.",
         runs_note(table),
         "Open: printed in the paper, ± standard error." if AT[1] in set(table["held_out"]) else "",
         *_left_out(table, [score]),
@@ -234,7 +234,7 @@ def fig_a3(table: pd.DataFrame) -> go.Figure:
     figure.update_xaxes(title_text=AXES[axis], row=len(values))
     set_reading(
         figure,
-        "R² as in the paper: the mean over sequences of 1 - SE / Var.",
+        "R² as in the paper: the mean over sequences of 1 - squared error / variance.",
         runs_note(table),
         "Training loss: mean since the evaluation before, with dropout of attention scores.",
         *_left_out(table, list(values)[:2]),
@@ -316,8 +316,8 @@ ENTRIES = (
         "hypernetwork/fig2c",
         "3.1",
         "Compositional generalization on fuzzy logic",
-        "R² on functions that are unseen combinations of seen terms, at the end of training, by the number of tokens"
-        " (examples in context and the query) and the fraction of functions held out",
+        "R² on functions that are unseen combinations of seen terms, at the end of training, by the fraction of"
+        " functions held out; tokens are examples in context and the query",
         "all methods solve the task given enough examples; with more held out all degrade, HYLA least",
         plot=fig2c,
         summary=_summary,

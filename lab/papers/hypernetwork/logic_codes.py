@@ -121,8 +121,8 @@ def _terms_or_target(table: pd.DataFrame) -> str:
     last = alike(table).loc[table["layer"].max()]
     ahead = last.filter(like="term").max(axis=1) - last["target"]
     words = {
-        True: "As in the paper: terms explain codes more than the function's value, the target. ",
-        False: "The other way round than in the paper: the function's value, the target, explains more than terms. ",
+        True: "As in the paper, neighbours share terms more than the target, the function's value. ",
+        False: "Here neighbours share the target, the function's value, more than its terms; in the paper the terms. ",
     }
     clear = (ahead > 0).nunique() == 1 and ahead.notna().all()
     return maps_summary(table, words[bool(ahead.iloc[0] > 0)] if clear else "")
@@ -185,8 +185,8 @@ ENTRIES = (
         "hypernetwork/fig2d",
         "3.2",
         "Latent codes on fuzzy logic",
-        "t-SNE of the latent codes of the last layer on unseen functions of one query, coloured by the target, a"
-        " function's value there, and by its first term",
+        "t-SNE of the latent codes of the last layer on functions that were held out, all with the same query, coloured"
+        " by the target, a function's value there, and by its first term",
         "clusters are explained by the terms of the function more than by the value of its output",
         measure=lambda runs, examples: mapped(best_runs(runs), examples, sample, TARGET | FIRST, last=True),
         plot=lambda table: latent_codes.maps(readable(table), height=190, most=3),
@@ -198,8 +198,8 @@ ENTRIES = (
         "hypernetwork/figA2",
         "3.2",
         "Latent codes on fuzzy logic, all layers",
-        "What explains latent codes on unseen functions of one query: the target, the function, its first or second"
-        " term; on top by layer, below on t-SNE maps",
+        "What explains latent codes on functions that were held out, all with the same query: the target, the function,"
+        " its first or second term; on top by layer, below on t-SNE maps",
         "clusters follow the terms",
         measure=lambda runs, examples: mapped(
             best_runs(runs), examples, sample, TARGET | {"function": _functions} | FIRST | SECOND

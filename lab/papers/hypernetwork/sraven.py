@@ -95,12 +95,12 @@ def _summary_by_problems(table: pd.DataFrame) -> str:
 
 
 def summary(table: pd.DataFrame, by: str) -> str:
-    table, words = _most(table), []
-    values = sorted(table[by].unique())
+    table, words, values = _most(table), [], sorted(table[by].unique())
     for method, rows in table.groupby("method", sort=False):
-        means = rows.groupby(by)["accuracy_ood"].mean().reindex(values)
-        words.append(f"{method_title(method)} {', '.join(map(percent, means))}")
-    said = f"Accuracy in % on unseen combinations for {_written(by, values)}: {'; '.join(words)}."
+        means = rows.groupby(by)[["accuracy_ood", "accuracy_test"]].mean().reindex(values).T
+        ood, test = (", ".join(percent(one, few=True) for one in row) for row in means.to_numpy())
+        words.append(f"{method_title(method)} {ood} ({test})")
+    said = f"In % on unseen (seen) combinations, {_written(by, values)}: {'; '.join(words)}."
     return too_early(_unlearned(table, by)) + said
 
 
@@ -108,7 +108,7 @@ def _unlearned(table: pd.DataFrame, by: str) -> str:
     """How much of what training saw is solved, from the worst mean to the best, where it is too little to compare."""
     early = (_all_solve_seen if by == "problems" else solves_seen)(_most(table))
     shares = 100 * _most(table).groupby(["method", by])["accuracy_test"].mean()
-    return f"{span(shares)} % of seen combinations solved" if early else ""
+    return f"{span(shares)} % of seen combinations solved ({table['problems'].max():,} problems)" if early else ""
 
 
 def _written(by: str, values: Sequence) -> str:
@@ -260,6 +260,9 @@ def accuracy(table: pd.DataFrame, by: str) -> go.Figure:
         figure.add_hline(PAPER_LEVEL, line={"color": INK, "width": 1}, annotation_text="paper, K = 4: all methods")
         high = max(high, PAPER_LEVEL)
     figure.update_yaxes(range=(-0.04 * high, 1.08 * high)).update_yaxes(title_text=ACCURACY, col=1)
+    if by == "features":  # of which each leaves guessing an eighth
+        ends, name = np.log10([50 / VALUES ** table[by].max(), 1.5 * high]), ACCURACY.replace("%", "%, log scale")
+        figure.update_yaxes(type="log", range=ends, dtick=1, title_text=name)
     set_reading(
         figure,
         runs_note(table),
@@ -285,7 +288,6 @@ def fig_a4(table: pd.DataFrame) -> go.Figure:
     for number, (by, rows) in enumerate(panels):
         at = place(number, len(panels))
         _draw(figure, rows, by, "loss", at)
-        figure.update_traces(opacity=0.5 if solves_seen(_most(rows)) else 1, row=at[0], col=at[1])
         line(figure, _axis(rows, by), [GUESS] * 2, GREY, at, 1.2, "dash", name="guessing", showlegend=not number)
         _name_x(figure, rows, by, at)
         same = f"{rows['layers'].iloc[0]} layers" if by == "problems" else f"{rows['problems'].iloc[0]:,} problems"
@@ -347,7 +349,7 @@ def _name_x(figure: go.Figure, table: pd.DataFrame, by: str, at: Panel) -> None:
 
 
 _SHARED: dict[str, Any] = {"tasks": ("sraven",), "measure": finals}
-_SAYS = "given enough {0}, all methods solve 80 % of unseen combinations; with few {0} HYLA is best"
+_SAYS = "given enough {0}, all solve 80 % of unseen combinations; with few, HYLA is best"
 _SHOWN = "Accuracy (all features of the answer right) on unseen combinations of rules, at the end of training, against"
 
 
@@ -418,7 +420,7 @@ ENTRIES = (
         "hypernetwork/fig5c",
         "4.4",
         "SRAVEN by number of heads",
-        f"{_SHOWN} the number of attention heads, which is the size of the latent code; all heads together are as wide",
+        f"{_SHOWN} the number of attention heads, which is the size of the latent code; their total width is the same",
         "a single head, which leaves one value network to rescale, is noticeably worse",
         minutes={"smoke": 0.5, "laptop": 15, "paper": 1_500},
         claims=(FIG5C,),

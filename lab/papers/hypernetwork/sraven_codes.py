@@ -55,11 +55,17 @@ def _maps(colours: dict[str, codes.Labels], last: bool = False) -> Callable[[Lab
     return lambda runs, examples: codes.mapped(best_runs(runs), examples, codes.fresh, colours, last)
 
 
+def _deep_maps(runs: Labelled, examples: int) -> pd.DataFrame:
+    """As `codes.mapped`, and accuracy, that of the model on unseen combinations at the end of training."""
+    accuracy = float(np.mean([run.scores["accuracy_ood"][-1] for _, run in best_runs(runs)]))
+    return _maps(RULE | TARGET)(runs, examples).assign(accuracy=round(accuracy, 4))
+
+
 def _absent(labels: pd.Series) -> str:
     """Which rules no answer follows."""
     known = set(labels.dropna())
     absent = [rule for rule in RULES if known and rule not in known]
-    return f" No answer here follows {' or '.join(absent)}." if absent else ""
+    return f" No unseen combination here has {' or '.join(absent)}." if absent else ""
 
 
 def _rule_summary(table: pd.DataFrame) -> str:
@@ -93,6 +99,7 @@ def _deep_summary(table: pd.DataFrame) -> str:
     return problem + (
         f"In the last of {last['layer'].iloc[0] + 1} layers {percent(rule[0])} % of neighbours have the same rule (by"
         f" chance {percent(rule[1])}); correlation of a point's target with its neighbours' mean {target[0]:.2f}."
+        f" The model answers {percent(table['accuracy'].iloc[0])} % of unseen combinations."
     )
 
 
@@ -310,8 +317,8 @@ ENTRIES = (
         "with 16 layers, too, magnitude explains clusters more in early layers",
         tasks=("sraven",),
         plan=_deepest,
-        measure=_maps(RULE | TARGET),
-        plot=partial(latent_codes.layers, below=("rule", "target"), none=f"{TOO_EARLY}: {NO_CLUSTERS}"),
+        measure=_deep_maps,
+        plot=partial(latent_codes.layers, below=("rule", "target"), none=f"{TOO_EARLY}: {NO_CLUSTERS}, so no map"),
         summary=_deep_summary,
         notes=_deep_notes,
         origin=origin("sraven", ("steps", "layers")),

@@ -205,15 +205,15 @@ TOGETHER = Claim(
 def _mean_gains(table: pd.DataFrame) -> str:
     """Beside the paper's over the same sets: its last column has means over four."""
     cells, words = means(table), []
-    cells, sets = cells[cells["source"] != RELU], [TITLES[name] for name in cells["target"].unique()]
-    fewer = f" (here {len(sets)} of {len(SETS)})" if len(sets) < len(SETS) else ""
+    cells, sets = cells[cells["source"] != RELU], cells["target"].nunique()
+    fewer = f" (here {sets} of {len(SETS)})" if sets < len(SETS) else ""
     for source, rows in cells.groupby("source", sort=False)[["gain", "paper_gain"]].mean().iterrows():
         name = NAMES[str(source)].removeprefix("learned ") + fewer * (source == ALL)
         words.append(f"{name} {signed(rows['gain'])} (paper {signed(rows['paper_gain'])})")
     where = cells[cells["source"] == cells["target"]]
     on_its_own = ", ".join(f"{TITLES[row.target]} {signed(row.gain)}" for row in where.itertuples())
     return (
-        f"Gain over ReLU in points, on its own set: {on_its_own}. Mean over {' and '.join(sets)} (paper: the same),"
+        f"Gain over ReLU in points, on its own set: {on_its_own}. Mean over these {sets} sets (paper's, too),"
         f" learned {', '.join(words)}."
     )
 
@@ -359,7 +359,7 @@ ENTRIES = (
         "Functions used on another image set",
         f"Test accuracy of networks with {DEEP} hidden layers that predict the class id of images as a number, with"
         " ReLU and with functions learned on each set and on all sets (rows), on each set (columns)",
-        "functions work well on their own set; others do, too; that of all sets on SVHN and CIFAR-10 alone",
+        "functions work well on their own set and on others, and one of all sets on SVHN and CIFAR-10 alone",
         plan=lambda scale, seeds: _plan(scale, seeds, (*present(scale), ALL), (DEEP,)),
         plot=table4,
         summary=_mean_gains,

@@ -2,8 +2,8 @@
 k-NN. What is drawn is of the first seed; what is claimed is measured of all.
 
 The paper speaks of the best model of a table, which in its figures has input functions (IAFs). Which network is the
-best here is read off each table; where several are as accurate, each of them may be. Total variation is never compared
-between tables: it depends on the distances of their points (App. A).
+best here is read off each table; where several are as accurate, each may be. Total variation, which depends on the
+distances of points (App. A), is never compared between tables.
 """
 
 from __future__ import annotations
@@ -167,10 +167,11 @@ FIG24 = (
 
 
 def fig24(table: pd.DataFrame, columns: tuple[str, ...] = (*NETWORKS, TREES, NEIGHBOURS)) -> go.Figure:
-    """Tables below each other, a column a method; several have one slice each. table: as of `landscape_measures`."""
-    names = list(table["table"].unique())
-    slices = sorted(table.loc[table["part"] == "slice", "number"].unique())[: 1 if len(names) > 1 else None]
-    parts = [*ROWS, *(f"slice {number + 1}" for number in slices)]
+    """Tables below each other, a column a method; several have their complexity and one slice each. table: as of
+    `landscape_measures`."""
+    alone = len(names := list(table["table"].unique())) == 1
+    slices = sorted(table.loc[table["part"] == "slice", "number"].unique())[: None if alone else 1]
+    parts = [*(ROWS if alone else ("complexity", "zoom")), *(f"slice {number + 1}" for number in slices)]
     panels = [""] * (len(names) * len(parts) * len(columns))
     figure = grid(panels, len(columns), HEIGHT, gap=GAP, top=70, left=64, horizontal=8)
     first = table[table["seed"] == table["seed"].min()]
@@ -181,11 +182,14 @@ def fig24(table: pd.DataFrame, columns: tuple[str, ...] = (*NETWORKS, TREES, NEI
         for row, part in enumerate(parts, block * len(parts) + 1):
             for column, method in enumerate(columns, 1):
                 at, mine = (row, column), rows[rows["method"] == method]
+                if part == parts[0]:
+                    _head(figure, means[means["method"] == method], method, at)
                 if part == "function":
                     _functions(figure, mine, method, at)
-                    _head(figure, means[means["method"] == method], method, at)
                 elif part in ROWS:
                     _landscape(figure, mine, part, scales[part], at)
+                    if part != "loss" and len(mine[mine["part"] == part]):
+                        _write(figure, means[means["method"] == method], part, at)
                 else:
                     _slice(figure, mine, int(part.split()[1]) - 1, at)
             if part == parts[-1]:
@@ -201,9 +205,11 @@ def fig24(table: pd.DataFrame, columns: tuple[str, ...] = (*NETWORKS, TREES, NEI
         above(figure, f"<b>{name}</b>", block * len(parts) + 1, 1, size=SIZE + 1, yshift=38, xshift=-54)
     set_reading(
         figure,
-        f"First seed; accuracy and alignment with axes: mean over {counted(table['seed'].nunique(), 'seed')}. Line:"
-        " training, from circle to dot; star: best on val. Numbers: total variation at the start → star → dot; star,"
-        " and mean of the random plane. Slices: two inputs of a training row (circle); black: low, white: high.",
+        "Images: first seed; numbers: means over"
+        f" {counted(table['seed'].nunique(), 'seed')}, of trees and k-NN one run. Alignment with axes, 1: an answer"
+        " changes along one input at a time. Line: training, from circle to dot; star: best on val. In boxes: total"
+        " variation at the start → star → dot; at the star, and the mean around it. Slices: two inputs of a training"
+        " row (circle); black: low, white: high.",
     )
     return figure
 
@@ -273,16 +279,13 @@ def _landscape(
     star = {"symbol": "star", "size": 9, "color": "white", "line": {"color": BLACK, "width": 0.8}}
     figure.add_scatter(x=[0], y=[0], mode="markers", marker=star, name="kept", hoverinfo="skip", **where)
     _span(figure, z, at)
-    if part != "loss":
-        _write(figure, rows, part, float(z.mean(axis=None)), at)
 
 
-def _write(figure: go.Figure, rows: pd.DataFrame, part: str, around: float, at: tuple[int, int]) -> None:
-    """In a landscape the total variation of the network: at the start, best on val, and at the end; or best on val, and
-    the mean around it."""
-    course = rows[rows["part"] == "course"].sort_values("x")["value"]
-    solution = rows.loc[rows["part"] == "solution", "value"].mean()
-    numbers = (course.iloc[0], solution, course.iloc[-1]) if part == "complexity" else (solution, around)
+def _write(figure: go.Figure, rows: pd.DataFrame, part: str, at: tuple[int, int]) -> None:
+    """In a landscape the total variation: at the start, best on val, and at the end; or best on val and around it."""
+    course = rows[rows["part"] == "course"].sort_values("x").groupby("seed")["value"]
+    best, around = (rows.loc[rows["part"] == name, "value"].mean() for name in ("solution", "ambient"))
+    numbers = (course.first().mean(), best, course.last().mean()) if part == "complexity" else (best, around)
     text = ("→" if part == "complexity" else ", mean ").join(f"{number:.2g}" for number in numbers)
     look = {"font": {"size": SIZE - 2, "color": CELL_INK}, "bgcolor": "rgba(255, 255, 255, 0.7)"}
     place = {"x": 0.5, "y": 0.03, "xref": "x domain", "yref": "y domain", "yanchor": "bottom", "showarrow": False}
@@ -334,17 +337,18 @@ def _spread(figure: go.Figure, blocks: int, lines: int) -> None:
     figure.update_layout(height=figure.layout.height + whole - inner)
 
 
-def _summary(table: pd.DataFrame) -> str:
+def _summary(table: pd.DataFrame, models: Sequence[str] = (RELU, IAFS, TREES)) -> str:
     course = table[table["part"] == "course"].sort_values("x").groupby(["table", "method", "seed"])["value"]
     rises = (course.last() - course.first()).groupby(["table", "method"]).mean() > 0
     solution, around, aligned = (
         _part(table, part).mean().unstack("table") for part in ("solution", "ambient", "alignment")
     )
     higher, known = (around > solution).sum().sum(), (around.notna() & solution.notna()).sum().sum()
-    means = aligned.reindex([RELU, IAFS, TREES]).apply(lambda one: ", ".join(f"{x} {v:.2f}" for x, v in one.items()))
+    aligned = aligned.reindex(list(models))
+    means = aligned.apply(lambda one: ", ".join(f"{x} {v:.2f}" for x, v in one.items()))
     return (
-        f"Complexity rises in training in {rises.sum()} of {counted(len(rises), 'network')}; around the solution it is"
-        f" higher than there in {higher} of {known}. Alignment with axes:"
+        f"Complexity (mean over seeds) rises in training in {rises.sum()} of {counted(len(rises), 'network')}, and is"
+        f" higher around the solution in {higher} of {known}. Alignment with axes:"
         f" {'; '.join(f'{words} ({name})' for name, words in means.items())}."
     )
 
@@ -415,16 +419,13 @@ def _of_tables(name: str) -> dict[str, Any]:
     }
 
 
-_PARTS = (
-    "for each model its function, loss and complexity on the plane of its training, complexity on a random plane, and"
-    " its answers around training rows"
-)
 ENTRIES = (
     Entry(
         "simplicity/fig7",
         "3.3",
         "Models of a table in weight space and in input space",
-        f"One table; {_PARTS}",
+        "Models of a data set (IAFs: functions of the inputs): function, loss and complexity on the plane of training,"
+        " complexity on a random plane, and answers around training rows",
         "complexity rises in training, most with input functions, and is higher still around the solution; those have"
         " boundaries along axes, as trees",
         plot=partial(fig24, columns=(*NETWORKS, TREES)),
@@ -436,12 +437,13 @@ ENTRIES = (
         "simplicity/fig24",
         "E.4",
         "Models of several tables in weight space and in input space",
-        f"On each table {_PARTS}",
+        "Models of each data set (IAFs: functions of the inputs): complexity on the plane of training and on a random"
+        " plane, and answers around a training row",
         "the observations are similar across data sets",
         plot=fig24,
         claims=FIG24,
         seeds=settings.SEEDS | {"overnight": 12},
         minutes={"smoke": 0.2, "laptop": 6, "overnight": 40, "paper": 180},
-        **_of_tables("simplicity/fig24"),
+        **_of_tables("simplicity/fig24") | {"summary": partial(_summary, models=(RELU, IAFS, TREES, NEIGHBOURS))},
     ),
 )

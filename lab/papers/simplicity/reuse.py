@@ -9,6 +9,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from lab import estimates
@@ -25,7 +26,7 @@ from lab.plots.caption import counted, diverged_runs, set_reading, signed
 from lab.plots.panels import above, grid, method_line, whiskers
 from lab.plots.style import SIZE
 from lab.scale import model_scale
-from lab.statistics import INTERVAL, LEVEL, over_seeds
+from lab.statistics import INTERVAL, LEVEL
 
 FIGURE_8 = "covertype"  # the table of Figure 8; Figure 21 has the others
 OFFSET = {RELU: 0.97, LEARNED: 1.03}  # of marks, so that whiskers do not hide each other
@@ -133,25 +134,27 @@ FIG21 = (
 
 def fig8(table: pd.DataFrame) -> go.Figure:
     """A panel a number of hidden layers: accuracy against width. table: as of `measure`, of one table."""
-    depths = sorted(table["layers"].unique())
+    depths, widths = sorted(table["layers"].unique()), sorted(table["width"].unique())
+    percent = 100 * table["accuracy"].where(~table["diverged"].astype(bool))
+    means = estimates.pooled_means(dict(iter(percent.groupby([table["layers"], table["width"], table["method"]]))))
     figure = grid([""] * len(depths), len(depths), height=170, top=74, horizontal=22, share_y=True)
     above(figure, f"<b>{table['table'].iloc[0]}</b>", 1, 1, size=SIZE + 1, yshift=19)
     for column, layers in enumerate(depths, 1):
         above(figure, counted(layers, "hidden layer"), 1, column)
         for method, offset in OFFSET.items():
-            rows = table[(table["layers"] == layers) & (table["method"] == method)]
-            stats = over_seeds(rows.assign(percent=100 * rows["accuracy"]), "width", "percent")
-            look = {"error_y": whiskers(stats["half"], 3), "customdata": stats.index}
-            hover = "width %{customdata}: %{y:.1f} %"
-            method_line(figure, stats.index * offset, stats["mean"], method, (1, column), hovertemplate=hover, **look)
-    widths = sorted(table["width"].unique())
+            known = {width: means[layers, width, method] for width in widths if (layers, width, method) in means}
+            half = [np.ptp(one.interval(LEVEL)) / 2 for one in known.values()]
+            look: dict[str, Any] = {"error_y": whiskers(half, 3), "customdata": list(known)}
+            hover, places = "width %{customdata}: %{y:.1f} %", offset * np.array(list(known), float)
+            accuracies = [one.effect for one in known.values()]
+            method_line(figure, places, accuracies, method, (1, column), hovertemplate=hover, **look)
     figure.update_xaxes(type="log", tickvals=widths, ticktext=[str(width) for width in widths])
-    figure.update_xaxes(title_text="width (hidden units)")
+    figure.update_xaxes(title_text="width (log scale)")
     figure.update_yaxes(title_text="test accuracy (%)", col=1)
     set_reading(
         figure,
-        f"Mean over {counted(table['seed'].nunique(), 'seed')}. Whiskers: {INTERVAL}. The learned function is the same"
-        " in all networks.",
+        f"Mean over {counted(table['seed'].nunique(), 'seed')}. Whiskers: {INTERVAL}, by a variance that all networks"
+        " share unless theirs differ. The learned function is the same in all networks.",
         diverged_runs(table, ["table", "method"]),
     )
     return figure

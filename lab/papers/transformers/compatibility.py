@@ -24,7 +24,7 @@ from lab.plots.caption import counted, effect, set_reading, signed
 from lab.plots.differences import differences, spans
 from lab.plots.panels import above, line
 from lab.plots.style import DELTA_RANGE, DIVERGING, GREY, INK, SIZE, TEMPLATE, faded
-from lab.statistics import INTERVAL
+from lab.statistics import INTERVAL, LEVEL
 from lab.tasks.named import task_title
 
 PARTS = {"MLP": ("mlp",), "attention": ("attention",), "both": ("mlp", "attention")}
@@ -76,9 +76,10 @@ def summary_fig11(table: pd.DataFrame) -> str:
     cells = cells[~cells["task"].isin(unlearned(table))]
     count = int(clear(cells).sum())
     means = [f"{part} {effect(over_tasks(own_and_others(table, part)['own']))}" for part in parts]
+    chance = " (by chance as many)" if count <= (1 - LEVEL) * len(cells) else ""
     return (
         f"{count} of {counted(len(cells), 'cell')} of tasks learned here {'is' if count == 1 else 'are'} clear of seed"
-        f" noise. Mean gain with a task's own function, in points [95 % interval over tasks]: {', '.join(means)}."
+        f" noise{chance}. Mean gain with a task's own function, points [95 % interval over tasks]: {', '.join(means)}."
     )
 
 
@@ -253,9 +254,9 @@ def fig11(table: pd.DataFrame) -> go.Figure:
     set_reading(
         figure,
         "Above: points of accuracy minus the baseline's; mean over the tasks learned, 95 % interval over tasks (filled:"
-        " without 0); grey: one task each. Below: coloured where the interval over"
-        f" {counted(table['seed'].nunique(), 'seed')} leaves 0 out.",
-        f"Left out, for no model leaves a trivial answer: {names}." if dead else "",
+        " without 0); grey: one task each. Below, bold: the interval over"
+        f" {counted(table['seed'].nunique(), 'seed')} leaves 0 out; pale: it does not.",
+        f"Columns left out, for no model is better than a trivial answer: {names}." if dead else "",
         _divergences(everything),
     )
     return figure

@@ -208,7 +208,7 @@ def summary_table6(table: pd.DataFrame) -> str:
     machine, threads = table["machine"].iloc[0].partition(" ")[2], counted(int(table["threads"].iloc[0]), "thread")
     depths = [str(int(layers)) for layers in ratios.index]
     return (
-        f"At {', '.join(depths)} layers, held-out loss minus ReLU's (nats): {'; '.join(losses)}; a step's time at"
+        f"At {', '.join(depths)} layers, held-out loss minus ReLU's (nats): {'; '.join(losses)}; a step at"
         f" {depths[-1]}, against GELU's ({machine}, {threads}): {', '.join(times)}."
     )
 
@@ -409,8 +409,8 @@ ENTRIES = (
         "transformers/table6",
         "E",
         "Larger language models: loss and training time",
-        "Left: loss on held-out text by depth, against ReLU's. Right: time of a training step against GELU's, timed"
-        " side by side where this was made; the learned function exactly, and as a polynomial of degree 18",
+        "Left: loss on held-out text by depth, against ReLU's. Right: time of a training step against GELU's, both"
+        " on one machine; the learned function exactly, and as a polynomial of degree 18",
         "as good as ReLU or better from 4 layers on; a spline takes up to 2.8 times GELU's time, a polynomial less at"
         " 10 and 12",
         tasks=NAMES,

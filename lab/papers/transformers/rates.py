@@ -117,9 +117,11 @@ def summary(table: pd.DataFrame) -> str:
     for task in printed:
         rates = f"{best[task, BASELINE]:g}, {best[task, MLP]:g}"
         words.append(f"{task_title(task)} {_interval(printed[task])} and {_interval(tuned[task])} ({rates})")
+    count = table["task"].nunique()
+    fewer = f"{count} of {len(tasks.NAMES)} tasks. " if count < len(tasks.NAMES) else ""
     return (
-        f"Mean accuracy over training, {MLP} minus baseline, in points [95 % interval], at the printed rate, and with"
-        f" each at its best on val (baseline's, learned's): {'; '.join(words)}."
+        f"{fewer}Mean accuracy over training, {MLP} minus baseline, at the paper's rate, and with each at its best on"
+        f" val (baseline's, learned's): {'; '.join(words)}."
     )
 
 

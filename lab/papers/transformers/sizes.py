@@ -73,10 +73,8 @@ def summary_perplexity(table: pd.DataFrame) -> str:
 
 
 def _summary(table: pd.DataFrame, gains: Callable, what: str) -> str:
-    known = [gains(rows, "method", BASELINE) for _, rows in by_size(table)]
-    words = over_sizes(known)
-    noise = language.clear_of_noise([gain for one in known for gain in one.values()], table)
-    return f"{noise}{task_title(table['task'].iloc[0])}, {what}: {words}."
+    words = over_sizes(gains(rows, "method", BASELINE) for _, rows in by_size(table))
+    return f"{task_title(table['task'].iloc[0])}, {what}: {words}."
 
 
 def summary_symmetrized(table: pd.DataFrame) -> str:
@@ -93,7 +91,7 @@ def over_sizes(sizes: Iterable[Mapping[str, Estimate]]) -> str:
 
     >>> from lab import estimates
     >>> over_sizes([{"learned MLP": estimates.mean([1.1, 1.2])}, {"learned MLP": estimates.mean([-0.9, 0.5])}])
-    'learned MLP −0.20 to +1.15 (clear: 1 up, 0 down)'
+    'learned MLP −0.20 to +1.15 (clear of noise: 1 better, 0 worse)'
     """
     known: dict[str, list[Estimate]] = {}
     for one in sizes:
@@ -102,8 +100,8 @@ def over_sizes(sizes: Iterable[Mapping[str, Estimate]]) -> str:
                 known.setdefault(method, []).append(gain)
     return ", ".join(
         f"{method} {signed(min(gain.effect for gain in gains), 2)} to {signed(max(gain.effect for gain in gains), 2)}"
-        f" (clear: {sum(gain.interval(LEVEL)[0] > 0 for gain in gains)} up,"
-        f" {sum(gain.interval(LEVEL)[1] < 0 for gain in gains)} down)"
+        f" (clear of noise: {sum(gain.interval(LEVEL)[0] > 0 for gain in gains)} better,"
+        f" {sum(gain.interval(LEVEL)[1] < 0 for gain in gains)} worse)"
         for method, gains in known.items()
     )
 
@@ -142,7 +140,7 @@ FIG13 = (
 )
 
 
-DOTS = "Dots: one run each, against the baseline's mean."
+DOTS = "Dots: one run each, against the baseline's {}."
 
 
 def fig7(table: pd.DataFrame, functions: pd.DataFrame) -> go.Figure:
@@ -169,7 +167,9 @@ def fig7(table: pd.DataFrame, functions: pd.DataFrame) -> go.Figure:
     figure.update_xaxes(title_text="layers × width", row=1, col=1)
     figure.update_yaxes(title_text="accuracy minus baseline (% points)", row=1, col=1)
     words = "Right: of the largest model, where they are not zero."
-    set_reading(figure, f"Left: held-out text. {DOTS}", language.spread(table), difference_key(figure), words)
+    set_reading(
+        figure, f"Left: held-out text. {DOTS.format('mean')}", language.spread(table), difference_key(figure), words
+    )
     return figure
 
 
@@ -184,7 +184,7 @@ def fig13(table: pd.DataFrame) -> go.Figure:
     figure.update_yaxes(title_text="% below the baseline, better →")
     for size in range(1, len(by_size(table))):
         figure.add_vline(x=size - 0.5, line={"color": GRID, "width": 1})
-    set_reading(figure, f"{DOTS} {language.spread(table)}", difference_key(figure))
+    set_reading(figure, f"{DOTS.format('of its seed')} {language.spread(table)}", difference_key(figure))
     return figure
 
 
@@ -217,7 +217,7 @@ def _draw_gains(figure: go.Figure, table: pd.DataFrame, gains: Callable) -> None
 
 
 def _each(rows: pd.DataFrame, method: str, gains: Callable) -> list[float]:
-    """The gain of each run of a method over the baseline's mean."""
+    """The gain of each run of a method over the baseline's mean, or that of its seed where gains are within seeds."""
     ours = rows["method"] == method
     alone = (rows[~ours | (rows["seed"] == seed)] for seed in rows.loc[ours, "seed"])
     return [gains(one, "method", BASELINE)[method].effect for one in alone]

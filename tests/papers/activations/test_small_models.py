@@ -14,7 +14,7 @@ from lab.models.small_language import learned
 from lab.nonlinearity.kan import KANLayer
 from lab.papers.activations import functions, small_models
 from lab.papers.activations.settings import FAMILIES, METHODS, TITLES, model
-from lab.papers.activations.small_models import above_chance, table1
+from lab.papers.activations.small_models import KINDS, above_chance, table1
 from lab.papers.claims import ABSENT, HOLDS, ON_STAND_IN
 from lab.scale import COMMON
 from lab.spec import RunSpec, from_json, to_json
@@ -165,14 +165,19 @@ def test_means_and_whiskers_of_the_plot_are_the_tables():
 def test_phenomena_are_drawn_where_blimp_was_read():
     table = scores(True)
     table.loc[table["method"] == "kan", "ellipsis"] = 90.0
-    drawn = [trace for trace in table1(table).data if trace.type == "heatmap"]
-    assert len(drawn) == len(FAMILIES)
-    means = table.groupby(["family", "method"])["ellipsis"].mean()
-    for family, trace in zip(FAMILIES, drawn, strict=True):
-        above_others = trace.z[list(TITLES).index("kan")][list(PHENOMENA).index("ellipsis")]
-        assert above_others == pytest.approx(90.0 - means[family].mean())
-        assert np.shape(trace.z) == (len(TITLES), len(PHENOMENA))
-    assert not [trace for trace in table1(without_blimp(True)).data if trace.type == "heatmap"]
+    drawn = [trace for trace in table1(table).data if trace.name in KINDS and trace.x[0] is not None]
+    assert len(drawn) == len(FAMILIES) * len(TITLES)
+    easy_first = list(table[list(PHENOMENA)].mean().sort_values(ascending=False, kind="stable").index)
+    means = table.groupby(["family", "method"])[easy_first].mean()
+    for family, method in means.index:
+        same = [trace for trace in drawn if trace.hovertemplate.startswith(f"{TITLES[method]}: ")]
+        found = same[list(FAMILIES).index(family)]
+        assert list(found.x) == pytest.approx(means.loc[family, method].to_list())
+        assert found.x[easy_first.index("ellipsis")] == pytest.approx(90.0) or method != "kan"
+        learnable = method in ("prelu", "swish", "learnable_gelu", "learnable_geglu")
+        assert found.name == ("KAN" if "kan" in method else "learnable" if learnable else "fixed")
+    assert {trace.name for trace in drawn} == set(KINDS)
+    assert not [trace for trace in table1(without_blimp(True)).data if trace.name in KINDS]
 
 
 def test_where_every_run_diverged_nothing_is_said_of_layers(made):

@@ -131,13 +131,13 @@ def test_numbers_of_another_length_are_said_to_be_of_another_task():
 
 def test_methods_that_have_not_learned_what_they_saw_are_the_first_words():
     learned = as_printed()
-    assert not FOUND.summary(learned.assign(seen=0.9)).startswith("Not trained")
-    early = "Not trained far enough to tell: 13 of 13 rows of"
-    assert FOUND.summary(learned.assign(seen=0.3)).startswith(f"{early} fuzzy logic and 13 of 13 rows of SRAVEN are")
+    assert not FOUND.summary(learned.assign(seen=0.9)).startswith("Too early")
+    early = "Too early for a verdict: 13 of 13 models of"
+    assert FOUND.summary(learned.assign(seen=0.3)).startswith(f"{early} fuzzy logic and 13 of 13 models of SRAVEN are")
     one = learned.assign(seen=learned["seen"].where(learned["task"] == "logic", 0.3))
     assert FOUND.summary(one).startswith(f"{early} SRAVEN are")
     drawn = table_a1(one)
-    assert ["Not trained" in note.text for note in drawn.layout.annotations if "above" in note.text] == [False, True]
+    assert ["Too early" in note.text for note in drawn.layout.annotations if "above" in note.text] == [False, True]
     assert [trace.opacity for trace in drawn.data if trace.name == "here" and trace.customdata] == [1, 0.7]
 
 

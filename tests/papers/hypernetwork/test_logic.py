@@ -107,7 +107,7 @@ def test_plots_hold_the_means_of_what_was_chosen_and_the_printed_numbers(made):
         (100 * rows["r2_paper_ood"]).tolist() for _, rows in table[table["method"] == "hyla"].groupby("held_out")
     ]
     assert (
-        "1 - SE / Var" in reading(figure)
+        "1 - squared error / variance" in reading(figure)
         and "dots: one run each" in reading(figure)
         and "printed in the paper" in reading(figure)
     )

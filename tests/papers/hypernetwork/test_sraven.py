@@ -137,7 +137,9 @@ def test_lines_are_means_of_what_was_chosen(made, name):
     names = set(map(method_title, FIGURE_METHODS))  # beside a line for what guessing gives
     marks = [trace.x[0] for trace in drawn.data if trace.name in names]
     assert len(set(marks)) == 3 and np.ptp(marks) < 0.1 * np.ptp(drawn.layout.xaxis.range), "beside each other"
-    assert "dots: one run each" in reading(drawn) and drawn.layout.yaxis.title.text == ACCURACY
+    axis = ACCURACY.replace("%", "%, log scale") if by == "features" else ACCURACY
+    assert (drawn.layout.yaxis.type == "log") == (by == "features") and drawn.layout.yaxis.title.text == axis
+    assert "dots: one run each" in reading(drawn)
     for method in FIGURE_METHODS:
         (dots,) = [trace for trace in drawn.data if trace.name == f"{method_title(method)}, one run"]
         runs = one.table.loc[one.table["method"] == method, "accuracy_ood"]
@@ -152,7 +154,7 @@ def test_models_that_have_not_learned_the_task_are_pale_and_the_first_words(made
     for share, early in ((0.49, True), (0.51, False)):
         some = table.assign(accuracy_test=share)
         drawn = found.plot(some)
-        assert found.summary(some).startswith(words := "Not trained far enough to tell: 49 %") == early
+        assert found.summary(some).startswith(words := "Too early for a verdict: 49 %") == early
         assert any(note.text.startswith(f"<b>{words}") for note in drawn.layout.annotations) == early
         assert {trace.opacity for trace in drawn.data if trace.legendgroup} == {0.7 if early else 1}
 

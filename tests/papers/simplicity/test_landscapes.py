@@ -118,8 +118,12 @@ def test_every_model_has_its_column(made):
         shown = [value for trace in landscapes if trace.name == part for value in np.ravel(trace.customdata)]
         assert np.allclose(sorted(shown), sorted(made.table.loc[made.table["part"] == part, "value"]))
     for method in NETWORKS:
-        own = made.table[(made.table["method"] == method) & (made.table["seed"] == 0)]
-        course, kept = (own[own["part"] == part].sort_values("x")["value"].tolist() for part in ("course", "solution"))
-        assert "→".join(f"{one:.2g}" for one in (course[0], kept[0], course[-1])) in heads
+        own = made.table[made.table["method"] == method].sort_values("x")
+        starts, kept, ends = [], [], []
+        for _, run in own.groupby("seed"):
+            course, solution = (run.loc[run["part"] == part, "value"].tolist() for part in ("course", "solution"))
+            starts, kept, ends = [*starts, course[0]], [*kept, solution[0]], [*ends, course[-1]]
+        assert len(starts) == made.table["seed"].nunique()
+        assert "→".join(f"{np.mean(each):.2g}" for each in (starts, kept, ends)) in heads
     ends = [trace for trace in drawn.data if trace.name == "ends"]
     assert len(ends) == 2 * len(NETWORKS), "start and end of the training, on loss and on complexity"

@@ -216,14 +216,13 @@ FIG17 = (
 
 
 def _by_mode(table: pd.DataFrame) -> str:
-    words = []
-    for mode, head in ((CLASSIFICATION, "all methods"), (REGRESSION, f"{RELU} and {FROM_ZERO}")):
+    words, named = [], (RELU, settings.FROM_RELU, FROM_ZERO)
+    for mode, head in ((CLASSIFICATION, "all methods"), (REGRESSION, ", ".join(named))):
         phrases = []
         for name, rows in retained(table[table["mode"] == mode]).groupby("set", sort=False):
             means = _means(rows)
             if mode == REGRESSION:
-                pair = (plus_minus(*means.get(method, ())) for method in (RELU, FROM_ZERO))
-                phrases.append(f"{TITLES[name]} {' and '.join(pair)}")
+                phrases.append(f"{TITLES[name]} {', '.join(plus_minus(*means.get(method, ())) for method in named)}")
             elif means:
                 low, high = (pick(mean for mean, _ in means.values()) for pick in (min, max))
                 phrases.append(f"{TITLES[name]} {low:.1f} to {high:.1f}")
@@ -379,8 +378,7 @@ ENTRIES = (
         "3.1",
         "Image sets: ReLU and learned functions",
         f"Test accuracy of {SHOWN}",
-        "models are alike in classification; in regression learned functions are better, above all those"
-        " learned from zero",
+        "alike in classification; in regression learned functions are better, above all those learned from zero",
         plot=fig2,
         summary=_by_mode,
         claims=FIG2,

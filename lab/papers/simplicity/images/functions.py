@@ -297,17 +297,15 @@ def _likeness(rows: pd.DataFrame) -> str:
 
 def _like_which(table: pd.DataFrame) -> str:
     """Of Figure 3, which has one image set."""
-    chosen = table[table["chosen"].astype(bool)]
-    from_relu = chosen[(chosen["method"] == FROM_RELU) & (chosen["mode"] == CLASSIFICATION)]
-    relu, gelu = 100 * from_relu[["relu", "gelu"]].mean()
-    both = "a ramp, too near to ReLU and to GELU to tell which"
+    chosen, both = table[table["chosen"].astype(bool)], "near to ReLU and to GELU"
+    of_mode = chosen[chosen["method"] == FROM_RELU].groupby("mode")[["relu", "gelu"]].mean()
+    relu, gelu = 100 * of_mode.loc[CLASSIFICATION]
     words = both if min(relu, gelu) > 100 * LIKE else f"nearer to {'ReLU' if relu > gelu else 'GELU'}"
-    from_zero = chosen[chosen["method"] == FROM_ZERO]
-    turns = " and ".join(f"{row.turns:.1f} times its range in {row.mode}" for row in from_zero.itertuples())
-    return (
-        f"For classification, the function from ReLU is {words} ({relu:.1f} and {gelu:.1f} % of its variance);"
-        f" from zero, one goes up and down by {turns}."
-    )
+    too = ", as for regression" if words == both and min(of_mode.loc[REGRESSION]) > LIKE else ""
+    ups = chosen[chosen["method"] == FROM_ZERO].itertuples()
+    turns = " and ".join(f"{row.turns:.1f} times ({row.mode})" for row in ups)
+    first = f"For classification, the function from ReLU is {words} ({relu:.1f} and {gelu:.1f} % of its variance){too}"
+    return f"{first}; that from zero goes up and down by {turns} its range."
 
 
 def _averaged_summary(functions: pd.DataFrame) -> str:
@@ -354,9 +352,10 @@ def draw(table: pd.DataFrame, functions: pd.DataFrame) -> go.Figure:
     figure.update_xaxes(title_text="input x", row=len(kinds))
     set_reading(
         figure,
-        f"Percent: how much of a function's variance ReLU and GELU explain; neither: {100 * LIKE:g} % at most. Thick:"
-        f" average over {AVERAGED} knots, and thin the function itself; what is like ReLU is drawn as it is, to |x| ="
-        f" {CLOSE:g}. Shaded: inputs that it receives in a trained network. Grey: other restarts of the search.",
+        f"Percent: how much of a function's variance ReLU and GELU explain; neither: {100 * LIKE:g} % at most. Ups and"
+        f" downs: total variation. Thick: average over {AVERAGED} knots, and thin the function itself; layer-specific"
+        f" ones and what is like ReLU (to |x| = {CLOSE:g}) are drawn as they are. Shaded: inputs that it receives in a"
+        " trained network. Grey: other restarts of the search.",
     )
     return figure
 
@@ -390,9 +389,11 @@ def _panel(figure: go.Figure, rows: pd.DataFrame, method: str, like: bool, at: t
         name, ink = of_layer if method == PER_LAYER else (method_title(method), colour(method))
         y = values_of(part)
         others.append(y)
-        if not like:
-            curve(y, "not averaged", faded(BLACK, 0.45), 1)
-        curve(y if like else averaged(y, AVERAGED), name, ink, 2)
+        if like or method == PER_LAYER:  # an average would hide a spike where a layer's inputs are
+            curve(y, name, ink, 2)
+            continue
+        curve(y, "not averaged", BLACK, 0.8, "dot")
+        curve(averaged(y, AVERAGED), name, ink, 2)
     shown = np.concatenate([y[abs(x) <= end] for y in others])
     pad = 0.08 * np.ptp(shown) or 0.5
     figure.update_xaxes(range=(-end, end), nticks=6, **where)

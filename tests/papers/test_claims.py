@@ -108,7 +108,7 @@ def test_one_seed_decides_nothing(name, claim):
 
 
 # There, a seed fixes a split, or the batches that training perplexity is of, or says which searches chose the rates.
-PAIRED = ("hypernetwork/", "crossing/hyla_phi", "crossing/compatibility", "crossing/connectivity")
+PAIRED = ("hypernetwork/", "crossing/hyla_phi", "crossing/connectivity")
 OF_PERPLEXITY = (
     "fig8/local-optimum",
     "fig8/from-zero",
@@ -127,9 +127,11 @@ def test_which_run_has_which_seed_does_not_matter(name, claim):
         return
     kind = next(column for column in ("method", "architecture", "function", "source", "output") if column in table)
     turned = table.copy()
-    seeds = sorted(table["seed"].unique())
+    seeds, fixed = sorted(table["seed"].unique()), np.zeros(len(table), bool)
+    if name == "crossing/compatibility":  # of its models HYLA alone has a split of its own for each seed
+        fixed = table["model"] == "HYLA"
     for number, value in enumerate(table[kind].unique()):
-        rows = table[kind] == value
+        rows = (table[kind] == value) & ~fixed
         turned.loc[rows, "seed"] = table.loc[rows, "seed"].map(dict(zip(seeds, np.roll(seeds, number), strict=True)))
     one, other = claim.verdict(table, "paper"), claim.verdict(turned, "paper")
     assert one.word == other.word and one.case == other.case

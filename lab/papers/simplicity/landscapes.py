@@ -205,11 +205,11 @@ def fig24(table: pd.DataFrame, columns: tuple[str, ...] = (*NETWORKS, TREES, NEI
         above(figure, f"<b>{name}</b>", block * len(parts) + 1, 1, size=SIZE + 1, yshift=38, xshift=-54)
     set_reading(
         figure,
-        "Images: first seed; numbers: means over"
-        f" {counted(table['seed'].nunique(), 'seed')}, of trees and k-NN one run. Alignment with axes, 1: an answer"
-        " changes along one input at a time. Line: training, from circle to dot; star: best on val. In boxes: total"
-        " variation at the start → star → dot; at the star, and the mean around it. Slices: two inputs of a training"
-        " row (circle); black: low, white: high.",
+        f"Images: first seed; numbers: means over {counted(table['seed'].nunique(), 'seed')}, of"
+        f" {' and '.join(name for name in (TREES, NEIGHBOURS) if name in columns)} one run. Alignment with axes, 1: an"
+        " answer changes along one input at a time. Line: training, from circle to dot; star: best on val. In boxes:"
+        " total variation at the start → star → dot; at the star, and the mean around it. Slices: two inputs of a"
+        " training row (circle); black: low, white: high.",
     )
     return figure
 

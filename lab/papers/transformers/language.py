@@ -222,7 +222,7 @@ def summary_table3(table: pd.DataFrame) -> str:
     lower = (
         f"lower, against the paper: {', '.join(f'{name} {signed(by)} %' for by, name in better)}"
         if better
-        else "lowest"
+        else "none has a lower one"
     )
     return (
         f"{task_title(table['task'].iloc[0])}, GELU: training perplexity {base['perplexity'].mean():.2f} (paper 1.58),"

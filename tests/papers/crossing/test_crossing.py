@@ -109,6 +109,28 @@ def test_a_rate_is_chosen_on_val_for_functions_and_baseline():
     assert rates_of(table)["HYLA", BASELINE] == 0.01
 
 
+def test_gains_are_within_seeds_where_a_seed_decides_what_is_held_out():
+    """That is so of HYLA alone: what a seed does to all functions leaves its intervals, and widens those of others."""
+    table = PLANTED["crossing/compatibility"](True)
+    harder = table.assign(score=table["score"] - 0.02 * table["seed"].where(table["split"] == "test", 0))
+    plain, shifted = (
+        {keys: np.ptp(gain.interval(0.95)) for keys, gain in gains(one).items()} for one in (table, harder)
+    )
+    for model, function in plain:
+        ratio = shifted[model, function] / plain[model, function]
+        assert ratio == pytest.approx(1) if model == "HYLA" else ratio > (1.2 if model == "perceptron" else 3)
+
+
+def test_hyla_has_a_third_of_the_seeds_and_three_that_choose_its_rate():
+    for place in places("laptop"):
+        runs = place.runs(None, place.rates[0], 24)
+        tuning, others = [[run.seed for run in runs if run.tuning == kind] for kind in (True, False)]
+        hyla = place.name == "HYLA"
+        assert others == list(range(8 if hyla else 24))
+        assert tuning == [TUNING_SEED + number for number in range(3 if hyla else 1)]
+        assert [run.seed for run in place.runs(None, place.rates[0], 1) if not run.tuning] == [0]
+
+
 def test_one_function_is_shared_by_all_tasks_of_the_scale(made):
     runs = planned_runs("crossing/multitask", method="learned for all")
     searches = {search for _, run in runs for search in needs(run.spec)}

@@ -220,6 +220,7 @@ def test_the_deep_model_is_read_layer_by_layer(made):
     assert set(table["layer"]) == set(range(spec.model.layers)) and set(table["method"]) == {"softmax"}
     problems = finals([(labels, Run(run, Store())) for labels, run in planned("hypernetwork/figA7")])
     assert problems["chosen"].all()
+    assert set(table["accuracy"]) == {round(float(problems["accuracy_ood"].mean()), 4)}
     last = table[(table["layer"] == spec.model.layers - 1) & (table["colouring"] == "rule")]
     other = figure("hypernetwork/figA6", "smoke", progress=False).table  # the same model: 4 layers are most here
     same = other[(other["method"] == "softmax") & (other["layer"] == 3) & (other["colouring"] == "rule")]

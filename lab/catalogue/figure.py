@@ -5,7 +5,7 @@ from __future__ import annotations
 import html
 import re
 import shutil
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -16,7 +16,7 @@ from lab.catalogue import export, results
 from lab.catalogue.results import PACKED, PROVENANCE, Results, contents, digests, sealed
 from lab.errors import ArgumentError, LabError, check_choice, check_flag, check_path
 from lab.files import abandoned, exclusive, keep, put, read, temporary
-from lab.papers.claims import both, tally
+from lab.papers.claims import both, judged_lines
 from lab.papers.entry import Entry
 from lab.places import PACKAGE, RESULTS
 from lab.plots import go
@@ -243,15 +243,18 @@ def draw(entry: Entry, scale: str, table: pd.DataFrame, facts: dict, extras: dic
     for claim in entry.claims if scale != "smoke" and "tasks" not in facts else ():  # not of some tasks alone
         if claim.with_entry and "table" in (theirs := Results(RESULTS / claim.with_entry / scale)).files:
             known[claim.with_entry] = both(entry.name, table, claim.with_entry, theirs.table())
-        verdicts.append(claim.judged(known, scale, facts.get(EARLIER, "")))
-    headline, caption = words(entry, summary, table, facts, tally(verdicts))
+        verdict = claim.judged(known, scale, facts.get(EARLIER, ""))
+        verdicts.append({"verdict": verdict.word, "claim": claim.says, "reason": verdict.reason} | verdict.numbers())
+    headline, caption = words(entry, summary, table, facts, judged_lines(verdicts))
     return Figure(Plot(plot), table, facts, caption, entry.name, scale, summary, extras, headline)
 
 
-def words(entry: Entry, summary: str, table: pd.DataFrame, facts: dict, verdicts: str = "") -> tuple[str, str]:
+def words(
+    entry: Entry, summary: str, table: pd.DataFrame, facts: dict, verdicts: Sequence[str] = ()
+) -> tuple[str, str]:
     """Headline and caption. The headline has two lines: what the figure shows; its result in a sentence, with what the
-    paper says; then the verdicts on its claims, and whether other figures of the same tasks have other settings. The
-    caption: the same, further numbers, how it was made, and every departure from the paper."""
+    paper says; then a line a claim, its verdict and number first, and whether other figures of the same tasks have
+    other settings. The caption: the same, further numbers, how it was made, and every departure from the paper."""
     shows, paper_says = f"{entry.shows}.", f"Paper: {entry.paper_says}."
     earlier = f"Trained before these settings changed: {facts[EARLIER]}." if EARLIER in facts else ""
     made = f"Scale {facts['scale']}, {facts['device_name']}"
@@ -274,6 +277,6 @@ def words(entry: Entry, summary: str, table: pd.DataFrame, facts: dict, verdicts
     departed = f"Departures from the paper: {'; '.join(facts['departures']) or 'none known'}."
     departed += " Where the paper is silent, see `guesses` in provenance.json." if facts["guesses"] else ""
     count = seeds_note(table) if facts["runs"] and not re.search(r"\d seeds?\b", summary) else ""
-    headline = [shows, " ".join(filter(None, [summary, count, paper_says])), verdicts, earlier]
-    caption = [shows, summary, paper_says, verdicts, entry.numbers(table), made, earlier, departed]
+    headline = [shows, " ".join(filter(None, [summary, count, paper_says])), *verdicts, earlier]
+    caption = [shows, summary, paper_says, *verdicts, entry.numbers(table), made, earlier, departed]
     return true_minus("\n".join(filter(None, headline))), true_minus("\n".join(filter(None, caption)))

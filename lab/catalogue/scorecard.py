@@ -3,7 +3,7 @@
 import json
 import textwrap
 from dataclasses import asdict
-from math import isfinite, isinf, nan
+from math import isfinite, nan
 from pathlib import Path
 
 import pandas as pd
@@ -12,7 +12,20 @@ from lab.catalogue.figure import EARLIER, Figure
 from lab.catalogue.registry import ACROSS, entries, papers
 from lab.catalogue.results import Results
 from lab.errors import ArgumentError, LabError, check_path, shortened
-from lab.papers.claims import ABSENT, FAILS, HOLDS, ON_STAND_IN, OPEN, UNDECIDED, WORDS, Claim, agreement, both
+from lab.papers.claims import (
+    ABSENT,
+    FAILS,
+    HOLDS,
+    ON_STAND_IN,
+    OPEN,
+    UNDECIDED,
+    WORDS,
+    Claim,
+    agreement,
+    both,
+    claimed,
+    effect_found,
+)
 from lab.papers.entry import Entry
 from lab.places import RESULTS
 from lab.scale import SCALES, check_scale
@@ -20,8 +33,6 @@ from lab.statistics import LEVEL
 
 WIDTH = 98  # characters of a line
 PREFERRED = ("paper", "overnight", "laptop")  # at smoke scale numbers mean nothing: it is scored on request alone
-BOUNDS = ("above", "below", "refuted_below", "refuted_above")
-MEASURED = ("effect", "low", "high", "level", *BOUNDS, "unit", "n", "over", "covers", "case")
 LEGEND = "In brackets: 95 % intervals, wider where corrected for several cases. Hours are of two cores."
 HEADINGS = {
     HOLDS: "Holds",
@@ -120,8 +131,7 @@ def _claim(entry: Entry, claim: Claim, scale: str, tables: dict[str, pd.DataFram
         "reason": verdict.reason,
         "stand_in": "" if verdict.reason else verdict.stand_in,
     }
-    row |= {name: getattr(verdict, name) for name in MEASURED}
-    return row | {"decides": claim.decides if open_ else "", "hours": claim.hours if open_ else nan}
+    return row | verdict.numbers() | {"decides": claim.decides if open_ else "", "hours": claim.hours if open_ else nan}
 
 
 def next_to_shipped(made: Figure) -> list[str]:
@@ -194,18 +204,11 @@ def _wrapped(words: str, taken: int = 0) -> list[str]:
 def measured(row: dict, covers: bool = True) -> str:
     """Effect, interval, what n is, what was claimed, with `covers` what the interval covers; nothing where there is no
     number."""
-    unit = f" {row['unit']}" if row["unit"] else ""
     if not isfinite(row["effect"]):
-        return "" if row["reason"] else "nothing to measure it on"
-    where = f"{row['case']}: " if row["case"] else ""
-    words = f"{where}{_number(row['effect'])}{unit}"
-    interval = f"[{_number(row['low'])}, {_number(row['high'])}]" if isfinite(row["low"]) else "without an interval"
-    words += f" {interval}, {row['n']:,} {row['over'] if row['n'] != 1 else row['over'].removesuffix('s')}"
-    bounds = [f"{name} {_number(row[name])}" for name in BOUNDS[:2] if not isinf(row[name])]
-    beyond = [f"{name[8:]} {_number(row[name])}" for name in BOUNDS[2:] if isfinite(row[name])]
+        return "" if row["reason"] else effect_found(row)
+    words = f"{effect_found(row)}, {row['n']:,} {row['over'] if row['n'] != 1 else row['over'].removesuffix('s')}"
     level = f" at {100 * row['level']:.1f} %" if row["level"] > LEVEL else ""
-    words += f"; the claim: {' and '.join(bounds)}"
-    words += f", refuted {' or '.join(beyond)}" if beyond else ""
+    words += f"; the claim: {claimed(row)}"
     if covers:
         return f"{words}; the interval{level} covers {row['covers']}"
     return f"{words}; one search" if "of one search" in row["covers"] else words
@@ -237,15 +240,6 @@ def total(rows: list[dict]) -> str:
     counts = {word: sum(row["verdict"] == word for row in rows) for word in WORDS}
     verdicts = ", ".join(f"{word} {count}" for word, count in counts.items())
     return f"{len(rows)} claims: {verdicts}."
-
-
-def _number(value: float) -> str:
-    """Three digits; whole from 1,000 on.
-
-    >>> _number(12.345), _number(-0.0), _number(0.0123)
-    ('12.3', '0', '0.0123')
-    """
-    return f"{value + 0.0:.3g}" if abs(value) < 1000 else f"{value:,.0f}"  # + 0: no -0
 
 
 def as_markdown(card: dict[str, list[dict]]) -> str:

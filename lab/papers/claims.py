@@ -22,7 +22,8 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from math import inf, isnan, nan
+from math import inf, isfinite, isinf, isnan, nan
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -36,7 +37,10 @@ Condition = Callable[[pd.DataFrame, str], str]  # (table, scale) → what is mis
 HOLDS, FAILS, UNDECIDED, ABSENT = "holds", "does not hold", "not decided", "not measured here"
 ON_STAND_IN = {HOLDS: "holds on a stand-in", FAILS: "does not hold on a stand-in"}
 NOT_HERE = "no results of this scale are here"
+BOUNDS = ("above", "below", "refuted_below", "refuted_above")
+MEASURED = ("effect", "low", "high", "level", *BOUNDS, "unit", "n", "over", "covers", "case")
 WORDS = (HOLDS, FAILS, *ON_STAND_IN.values(), UNDECIDED, ABSENT)
+SHORT = 50  # characters of a case in a caption
 RESAMPLES, FEWEST = 2_000, 4  # of printed numbers' agreement; cells that an interval can be had from
 OPEN = WORDS[2:]  # what says nothing yet of the paper's own text, data and size
 
@@ -134,6 +138,10 @@ class Verdict:
             return -inf
         return inside / half if half else inf * inside if inside else 0.0
 
+    def numbers(self) -> dict[str, Any]:
+        """What was measured, and what is claimed, by name."""
+        return {name: getattr(self, name) for name in MEASURED}
+
     def corrected(self, cases: int) -> Verdict:
         """With an interval wide enough for that many cases (Bonferroni), on top of those that it is wide enough for."""
         return replace(self, level=level_of_each(self.level, max(cases, 1)))
@@ -145,6 +153,42 @@ def absent(reason: str, **claimed) -> Verdict:
 
 
 NOTHING = absent("no such runs")
+
+
+def judged_lines(rows: Iterable[Mapping[str, Any]]) -> list[str]:
+    """Claims as captions have them, those not measured for the same reason in one line. rows: verdict, claim, reason,
+    and the numbers of `Verdict.numbers`; a case of many words, which lists readings, is left to the scorecard."""
+    lines: dict[str, list[str]] = {}
+    for row in rows:
+        short = {**row, "case": row["case"] if len(row["case"]) <= SHORT else ""}
+        why = row["reason"] or f"{effect_found(short)}, claimed {claimed(row)}"
+        lines.setdefault(f"{row['verdict'].capitalize()} ({why})", []).append(row["claim"])
+    return [f"{verdict}: {'; '.join(claims)}." for verdict, claims in lines.items()]
+
+
+def effect_found(row: Mapping[str, Any]) -> str:
+    """The effect and its interval in words, with the case that decides. row: as `Verdict.numbers` has it."""
+    if not isfinite(row["effect"]):
+        return "nothing to measure it on"
+    where, unit = f"{row['case']}: " if row["case"] else "", f" {row['unit']}" if row["unit"] else ""
+    ends = f"[{_number(row['low'])}, {_number(row['high'])}]" if isfinite(row["low"]) else "without an interval"
+    return f"{where}{_number(row['effect'])}{unit} {ends}"
+
+
+def claimed(row: Mapping[str, Any]) -> str:
+    """Where a claim says that the effect lies, and beyond what it is refuted. row: as `Verdict.numbers` has it."""
+    bounds = [f"{name} {_number(row[name])}" for name in BOUNDS[:2] if not isinf(row[name])]
+    beyond = [f"{name[8:]} {_number(row[name])}" for name in BOUNDS[2:] if isfinite(row[name])]
+    return " and ".join(bounds) + (f", refuted {' or '.join(beyond)}" if beyond else "")
+
+
+def _number(value: float) -> str:
+    """Three digits; whole from 1,000 on.
+
+    >>> _number(12.345), _number(-0.0), _number(0.0123)
+    ('12.3', '0', '0.0123')
+    """
+    return f"{value + 0.0:.3g}" if abs(value) < 1000 else f"{value:,.0f}"  # + 0: no -0
 
 
 @dataclass(frozen=True)
@@ -186,16 +230,6 @@ class Claim:
 def both(name: str, table: pd.DataFrame, other: str, theirs: pd.DataFrame) -> pd.DataFrame:
     """The table of a claim that is of two entries."""
     return pd.concat([table.assign(entry=name), theirs.assign(entry=other)], ignore_index=True)
-
-
-def tally(verdicts: Iterable[Verdict]) -> str:
-    """How many claims hold, as captions say it; nothing where there are none.
-
-    >>> tally([absent("no such runs"), absent("no such runs")]), tally([])
-    ('Claims: not measured here 2.', '')
-    """
-    words = [verdict.word for verdict in verdicts]
-    return f"Claims: {', '.join(f'{word} {words.count(word)}' for word in WORDS if word in words)}." if words else ""
 
 
 def text_in_place_of(named: str, tasks: Collection[str]) -> Condition:

@@ -49,17 +49,18 @@ def plain(label: object) -> str:
 
 def captioned(figure: go.Figure, caption: str, width: int) -> go.Figure:
     """A copy of the figure, `width` px wide, made taller by a caption below it, and by the key to its marks, if it has
-    one (`set_reading`), in small letters.
+    one (`set_reading`). Small letters: of the caption what follows its first two lines, and the key.
 
     The room below the axes stays as it is: the caption starts under it, whatever its number of lines.
     """
     copy = go.Figure(figure)
     _close_up(copy, width)
-    lines = list(map(plain, wrap(caption, width)))
-    if key := reading(figure):
-        lines += [
-            f'<span style="font-size: {SMALL}px">{plain(line)}</span>' for line in wrap(key, width * SIZE / SMALL)
-        ]
+    large, small = caption.splitlines()[:2], [*caption.splitlines()[2:], *reading(figure).splitlines()]
+    lines = list(map(plain, wrap("\n".join(large), width)))
+    lines += [
+        f'<span style="font-size: {SMALL}px">{plain(line)}</span>'
+        for line in wrap("\n".join(small), width * SIZE / SMALL)
+    ]
     margin, room = copy.layout.margin, EDGE + LINE * len(lines)
     left, bottom = margin.l, margin.b
     if None in (left, bottom, copy.layout.height):

@@ -18,10 +18,11 @@ from lab.catalogue.figure import EARLIER, WIDTH, Figure
 from lab.catalogue.registry import entry
 from lab.catalogue.results import SEAL, Results, every
 from lab.catalogue.shipped import resolve_scale, shipped_plan
-from lab.papers.claims import WORDS
+from lab.papers.claims import judged_lines
 from lab.papers.entry import Entry
 from lab.places import RESULTS
-from lab.plots.caption import counted, signed, wrap
+from lab.plots.caption import SMALL, counted, signed, wrap
+from lab.plots.style import SIZE
 from lab.spec import key
 from tests import oracle
 from tests.drawings import differences
@@ -189,11 +190,11 @@ def test_departures_are_those_of_the_settings(one):
 def test_an_image_says_what_is_seen_and_the_result_and_a_page_the_rest(one):
     found, made = entry(one.name), one.made
     seen, result, *more = made.headline.splitlines()
-    judged = bool(found.claims) and "tasks" not in one.facts
-    assert len(more) == judged + (EARLIER in made.provenance)
-    if judged:
-        card = [row["verdict"] for row in verdicts(one.scale) if row["entry"] == one.name]
-        assert more[0] == f"Claims: {', '.join(f'{word} {card.count(word)}' for word in WORDS if word in card)}."
+    card = [row for row in verdicts(one.scale) if row["entry"] == one.name and "tasks" not in one.facts]
+    assert len(card) == (0 if "tasks" in one.facts else len(found.claims))
+    judged = judged_lines(card)
+    assert more[: len(judged)] == judged and len(more) == len(judged) + (EARLIER in made.provenance)
+    assert all(row["verdict"].capitalize() in made.headline and row["claim"] in made.headline for row in card)
     assert seen == f"{found.shows}." and made.summary in result and found.paper_says in result
     if "seed" in made.table and one.specs:
         reported = made.table[made.table["split"] == "test"] if "split" in made.table else made.table
@@ -213,4 +214,4 @@ def test_an_image_has_two_rows_of_what_is_seen_and_three_of_the_result(one):
     seen, result, *more = one.made.headline.splitlines()
     assert len(wrap(seen, WIDTH)) <= 2, seen
     assert len(wrap(result, WIDTH)) <= 3, result
-    assert len(more) <= 2 and all(len(wrap(line, WIDTH)) <= 2 for line in more)
+    assert all(len(wrap(line, WIDTH * SIZE / SMALL)) <= 3 for line in more)

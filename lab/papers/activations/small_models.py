@@ -343,7 +343,7 @@ def table1(table: pd.DataFrame) -> go.Figure:
 def _sized(rows: pd.DataFrame, family: str) -> str:
     """The name of a family with how many weights its models have."""
     weights = rows.loc[rows["family"] == family, "parameters"].mean()
-    return f"{FAMILIES[family]} of {weights / 1e6:.2g} million weights (paper {PAPER_SIZE:g})"
+    return f"{FAMILIES[family]} of {weights / 1e6:.2g} million weights (paper {PAPER_SIZE:g} million)"
 
 
 def _is_timed(rows: pd.DataFrame) -> bool:

@@ -254,7 +254,7 @@ def matrix(table: pd.DataFrame) -> go.Figure:
         " that is best on val; blue: above it, brown: below.",
         "One seed only: no interval."
         if one
-        else f"±: {100 * LEVEL:.0f} % interval over seeds of one search; bold and coloured where it leaves 0 out.",
+        else f"±: {100 * LEVEL:.0f} % interval over seeds of one search; bold where it leaves 0 out.",
     )
     return figure
 

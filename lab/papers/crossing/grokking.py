@@ -309,10 +309,9 @@ def plot(table: pd.DataFrame) -> go.Figure:
     kinds = list(rows.groupby("task", sort=False))
     titles = [f"{task}, {method_title(function)}" for task, _ in kinds for function in METHODS]
     figure = grid(titles, 2, 120, 58, 64, 78, 20)
+    axis = log_axis(rows[["step", "last"]].melt()["value"].dropna())
+    figure.update_xaxes(**axis | {"range": (axis["range"][0] - 0.15, axis["range"][1] + 0.5)})
     for column, function in enumerate(METHODS, 1):
-        steps = rows.loc[rows["function"] == function, ["step", "last"]].melt()["value"].dropna()
-        axis = log_axis(steps)
-        figure.update_xaxes(**axis | {"range": (axis["range"][0] - 0.15, axis["range"][1] + 0.3)}, col=column)
         for row, (_, part) in enumerate(kinds, 1):
             cells = _ways(part[part["function"] == function])
             for loss, symbol in zip(LOSSES, ("circle", "diamond-open"), strict=True):

@@ -238,7 +238,7 @@ ENTRIES = (
         "Latent codes on SRAVEN, by target",
         "t-SNE of the latent codes of the last layer on unseen combinations of rules, coloured by the magnitude of the"
         " target",
-        "magnitude explains clusters more in early layers",
+        "magnitude explains clusters more in early layers (which Figure A6 has)",
         measure=_maps(TARGET, last=True),
         summary=codes.maps_summary,
         **_LAST,

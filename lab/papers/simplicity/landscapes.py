@@ -286,7 +286,7 @@ def _write(figure: go.Figure, rows: pd.DataFrame, part: str, at: tuple[int, int]
     course = rows[rows["part"] == "course"].sort_values("x").groupby("seed")["value"]
     best, around = (rows.loc[rows["part"] == name, "value"].mean() for name in ("solution", "ambient"))
     numbers = (course.first().mean(), best, course.last().mean()) if part == "complexity" else (best, around)
-    text = ("→" if part == "complexity" else ", mean ").join(f"{number:.2g}" for number in numbers)
+    text = ("→" if part == "complexity" else ", mean ").join(f"{number:.3g}" for number in numbers)
     look = {"font": {"size": SIZE - 2, "color": CELL_INK}, "bgcolor": "rgba(255, 255, 255, 0.7)"}
     place = {"x": 0.5, "y": 0.03, "xref": "x domain", "yref": "y domain", "yanchor": "bottom", "showarrow": False}
     figure.add_annotation(text=text, row=at[0], col=at[1], **look, **place)
@@ -339,16 +339,16 @@ def _spread(figure: go.Figure, blocks: int, lines: int) -> None:
 
 def _summary(table: pd.DataFrame, models: Sequence[str] = (RELU, IAFS, TREES)) -> str:
     course = table[table["part"] == "course"].sort_values("x").groupby(["table", "method", "seed"])["value"]
-    rises = (course.last() - course.first()).groupby(["table", "method"]).mean() > 0
+    rises = (course.last() - course.first()).groupby(["table", "method"]).mean()
+    most = " and ".join(rises.unstack("table").idxmax().unique())
     solution, around, aligned = (
         _part(table, part).mean().unstack("table") for part in ("solution", "ambient", "alignment")
     )
     higher, known = (around > solution).sum().sum(), (around.notna() & solution.notna()).sum().sum()
-    aligned = aligned.reindex(list(models))
-    means = aligned.apply(lambda one: ", ".join(f"{x} {v:.2f}" for x, v in one.items()))
+    means = aligned.reindex(list(models)).apply(lambda one: ", ".join(f"{x} {v:.2f}" for x, v in one.items()))
     return (
-        f"Complexity (mean over seeds) rises in training in {rises.sum()} of {counted(len(rises), 'network')}, and is"
-        f" higher around the solution in {higher} of {known}. Alignment with axes:"
+        f"Complexity rises in training in {sum(rises > 0)} of {counted(len(rises), 'network')}, most"
+        f" with {most}, and is higher around the solution in {higher} of {known}. Alignment with axes:"
         f" {'; '.join(f'{words} ({name})' for name, words in means.items())}."
     )
 

@@ -250,12 +250,13 @@ def fig11(table: pd.DataFrame) -> go.Figure:
     figure.update_yaxes(title_text="optimized for", row=2, col=1)
     figure.update_xaxes(title_text="trained and tested on", row=2, col=(len(parts) + 1) // 2)
     everything = pd.concat(parts.values(), ignore_index=True)
-    names = ", ".join(map(task_title, sorted(dead)))
+    names, seeds = ", ".join(map(task_title, sorted(dead))), table["seed"].nunique()
     set_reading(
         figure,
         "Above: points of accuracy minus the baseline's; mean over the tasks learned, 95 % interval over tasks (filled:"
         " without 0); grey: one task each. Below, bold: the interval over"
-        f" {counted(table['seed'].nunique(), 'seed')} leaves 0 out; pale: it does not.",
+        f" {counted(seeds, 'seed')} leaves 0 out; pale: it does not."
+        + (" With two seeds that is as much chance as size: read columns, not cells." if seeds == 2 else ""),
         f"Columns left out, for no model is better than a trivial answer: {names}." if dead else "",
         _divergences(everything),
     )
@@ -371,7 +372,7 @@ ENTRIES = (
         "C",
         "Compatibility: MLP, attention, both",
         "Gain in accuracy with functions learned for the MLP, for the attention, or for both: on their own task and on"
-        " others; below, the matrix of Figure 5 for each",
+        " others; below, a matrix as that of Figure 5 for each",
         "optimizing the attention is hard; the best results come from the MLP alone",
         parts=tuple(PARTS),
         seeds=FIG11_SEEDS,

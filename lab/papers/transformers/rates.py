@@ -115,13 +115,13 @@ def summary(table: pd.DataFrame) -> str:
     best, words = best_rates(table), []
     printed, tuned = (gains(table, rows) for rows in (at_printed(table), at_best(table)))
     for task in printed:
-        rates = f"{best[task, BASELINE]:g}, {best[task, MLP]:g}"
-        words.append(f"{task_title(task)} {_interval(printed[task])} and {_interval(tuned[task])} ({rates})")
+        rates = f"{best[task, BASELINE]:g} and {best[task, MLP]:g}"
+        words.append(f"{task_title(task)} {_interval(printed[task])}, {_interval(tuned[task])} ({rates})")
     count = table["task"].nunique()
     fewer = f"{count} of {len(tasks.NAMES)} tasks. " if count < len(tasks.NAMES) else ""
     return (
-        f"{fewer}Mean accuracy over training, {MLP} minus baseline, at the paper's rate, and with each at its best on"
-        f" val (baseline's, learned's): {'; '.join(words)}."
+        f"{fewer}What {MLP} gains over the baseline in mean accuracy over training, first at the paper's rate, then"
+        f" with each at its own best rate on val: {'; '.join(words)}."
     )
 
 

@@ -209,7 +209,7 @@ def _against_complexity(figure: go.Figure, rows: pd.DataFrame, at: tuple[int, in
     rows = every[every["tv"] > 0]
     _points(figure, rows, "tv", at, legend, "total variation %{x:.3g}")
     unit = "probability" if len(rows) and rows["mode"].iloc[0] == CLASSIFICATION else "class id"
-    figure.update_xaxes(title_text=f"total variation ({unit})", row=at[0], col=at[1], **log_axis(rows["tv"]))
+    figure.update_xaxes(title_text=f"total variation ({unit}, log scale)", row=at[0], col=at[1], **log_axis(rows["tv"]))
     if len(every) > 2:
         above(figure, f"ρ = {_rank(every)}", *at, side="right", size=SIZE - 1)
 

@@ -354,8 +354,8 @@ def draw(table: pd.DataFrame, functions: pd.DataFrame) -> go.Figure:
         figure,
         f"Percent: how much of a function's variance ReLU and GELU explain; neither: {100 * LIKE:g} % at most. Ups and"
         f" downs: total variation. Thick: average over {AVERAGED} knots, and thin the function itself; layer-specific"
-        f" ones and what is like ReLU (to |x| = {CLOSE:g}) are drawn as they are. Shaded: inputs that it receives in a"
-        " trained network. Grey: other restarts of the search.",
+        f" ones (the best of restarts from ReLU and from zero) and what is like ReLU (to |x| = {CLOSE:g}) are drawn as"
+        " they are. Shaded: inputs in a trained network. Grey: other restarts.",
     )
     return figure
 
@@ -392,7 +392,7 @@ def _panel(figure: go.Figure, rows: pd.DataFrame, method: str, like: bool, at: t
         if like or method == PER_LAYER:  # an average would hide a spike where a layer's inputs are
             curve(y, name, ink, 2)
             continue
-        curve(y, "not averaged", BLACK, 0.8, "dot")
+        curve(y, "not averaged", ink, 0.8)
         curve(averaged(y, AVERAGED), name, ink, 2)
     shown = np.concatenate([y[abs(x) <= end] for y in others])
     pad = 0.08 * np.ptp(shown) or 0.5

@@ -135,14 +135,15 @@ def gains_over_relu(table: pd.DataFrame, method: str) -> dict[str, Verdict]:
 
 
 def over_relu(table: pd.DataFrame) -> str:
-    """On how many tables which networks are more accurate than ReLU's, and surely so, in a sentence."""
+    """On how many tables which networks are more accurate than ReLU's, and surely more or less so, in a sentence."""
     words = []
     for method in settings.NETWORKS[1:]:
         known = [one.estimate for one in gains_over_relu(table, method).values()]
-        sure = sum(one.interval(LEVEL)[0] > 0 for one in known)
-        words += [f"{method} on {sum(one.effect > 0 for one in known)} ({sure})"] * bool(known)
+        ends = np.array([one.interval(LEVEL) for one in known]).reshape(-1, 2)
+        more, less = (ends[:, 0] > 0).sum(), (ends[:, 1] < 0).sum()
+        words += [f"{method} on {sum(one.effect > 0 for one in known)} ({more}, {less})"] * bool(known)
     where = counted(table["table"].nunique(), "table")
-    return f"More accurate than ReLU (surely): {', '.join(words)} of {where}."
+    return f"More accurate than ReLU (surely more, surely less): {', '.join(words)} of {where}."
 
 
 def over_tables(table: pd.DataFrame, ours: str, theirs: str, **claimed) -> Verdict:

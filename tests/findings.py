@@ -94,7 +94,10 @@ NUMBERS = {
     "transformers/rates": rates,
     "hypernetwork/tableA2": lambda: [claim("hypernetwork/tableA2/words")],
     "transformers/table5": depths,
-    "crossing/multitask": lambda: [claim("crossing/multitask/all"), claim("simplicity/fig14/every-specific")],
+    "crossing/multitask": lambda: [
+        claim("crossing/multitask/all"),
+        *(claim(f"simplicity/fig14/{name}") for name in ("every", "every-specific")),
+    ],
     "transformers/fig10": baselines,
     "transformers/fig8": lambda: [claim(f"transformers/fig8/{name}") for name in ("local-optimum", "from-zero")],
     "transformers/table6": lambda: [claim(f"transformers/table6/{name}") for name in ("slow", "fast")],

@@ -321,7 +321,7 @@ STATED = {
         (
             "transformers/rates",
             "(gain.difference('learned MLP'), best['baseline'], best['learned MLP'])",
-            " and {0.mean:+.1f} [{0.low:.1f}, {0.high:.1f}] ({1:g}, {2:g})",
+            ", {0.mean:+.1f} [{0.low:.1f}, {0.high:.1f}] ({1:g} and {2:g})",
         ),
     ],
     "transformers/4.2_compatibility.ipynb": [

@@ -195,7 +195,7 @@ def fig12(table: pd.DataFrame, functions: pd.DataFrame) -> go.Figure:
         look = {"name": NAMES[method], "legendgroup": method}
         points(figure, [None], [None], colour(method), (1, 2), 8, METHOD_SYMBOLS[method], **look)
     above(figure, "accuracy − learned's", 1, 2)
-    above(figure, "the same, polynomials", 1, 3)
+    above(figure, "accuracy − learned's, polynomials", 1, 3)
     figure.update_xaxes(title_text="input x", row=len(tasks), col=1)
     figure.update_xaxes(title_text="degree", row=len(tasks), col=3)
     divergences = [

@@ -319,7 +319,7 @@ def _averaged_summary(functions: pd.DataFrame) -> str:
         words.append(f"{name}, {effect(gap)}{verdict if np.isfinite(low) else ''}")
     return (
         "Functions from zero for regression, against those for classification (difference in ups and downs, in"
-        f" multiples of their range): {'; '.join(words)}."
+        f" multiples of their range, over all restarts and searches): {'; '.join(words)}."
     )
 
 

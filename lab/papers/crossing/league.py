@@ -235,7 +235,7 @@ def summary(table: pd.DataFrame) -> str:
     tried = table.groupby("task")["rate"].agg(["min", "max"])
     ends = sum(rate in tuple(tried.loc[task]) for task, rate in zip(ranks["task"], ranks["rate"], strict=True))
     return (
-        f"Surely above the best fixed one, in points (as numbers: R² × 100): {'; '.join(words) or 'none'}."
+        f"Surely above, in points (as numbers: R² × 100): {'; '.join(words) or 'none'}."
         f"{f' None on {listed(others)}.' * bool(others and words)}"
         f" {undecided} of {against} are undecided{f', {unknown} lack an interval' * bool(unknown)}; {ends} best"
         " rates are at an end of those tried."

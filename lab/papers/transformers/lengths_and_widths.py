@@ -90,7 +90,7 @@ def lengths(table: pd.DataFrame) -> str:
 
 
 def widths(table: pd.DataFrame) -> str:
-    return f"Below the full width (the rightmost), {differences(_smaller(table), learned_tasks(table))}"
+    return f"Below the full width, {differences(_smaller(table), learned_tasks(table))}"
 
 
 def _smaller(table: pd.DataFrame) -> pd.DataFrame:

@@ -141,9 +141,11 @@ def over_relu(table: pd.DataFrame) -> str:
         known = [one.estimate for one in gains_over_relu(table, method).values()]
         ends = np.array([one.interval(LEVEL) for one in known]).reshape(-1, 2)
         more, less = (ends[:, 0] > 0).sum(), (ends[:, 1] < 0).sum()
-        words += [f"{method} on {sum(one.effect > 0 for one in known)} ({more}, {less})"] * bool(known)
+        words += [
+            f"{method} on {sum(one.effect > 0 for one in known)} ({more}{f', {less} below' * bool(less)})"
+        ] * bool(known)
     where = counted(table["table"].nunique(), "table")
-    return f"More accurate than ReLU (surely more, surely less): {', '.join(words)} of {where}."
+    return f"Above ReLU (surely): {', '.join(words)} of {where}."
 
 
 def over_tables(table: pd.DataFrame, ours: str, theirs: str, **claimed) -> Verdict:
@@ -242,7 +244,7 @@ def _summary(table: pd.DataFrame) -> str:
     means = 100 * best.groupby(["method", "table"], sort=False)["accuracy"].mean().groupby("method", sort=False).mean()
     text = ", ".join(f"{method} {means[method]:.1f} %" for method in means.sort_values().index)
     count = best["table"].nunique()
-    return f"Test accuracy, mean over {count} table{'s' if count > 1 else ''}: {text}."
+    return f"Mean accuracy on {count} table{'s' if count > 1 else ''}: {text}."
 
 
 def _gap_summary(table: pd.DataFrame) -> str:

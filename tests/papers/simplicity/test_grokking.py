@@ -12,7 +12,7 @@ from lab.catalogue.build import check, figure
 from lab.catalogue.registry import entry
 from lab.catalogue.shipped import read, resolve_scale, shipped_results
 from lab.kinds import check_run as check_rows
-from lab.papers.simplicity import first_steps, sizes
+from lab.papers.simplicity import first_steps, operations, sizes
 from lab.papers.simplicity.first_steps import reached
 from lab.papers.simplicity.grokking import speeds
 from lab.papers.simplicity.grokking import steps as first
@@ -75,11 +75,18 @@ def test_figures_share_their_runs_and_more_seeds_are_further_runs():
     assert {spec.task_name for _, spec in planned(NAMES[0])} == {ADDITION.name}
 
 
-@pytest.mark.parametrize("name", ("simplicity/fig11", "simplicity/fig14", "simplicity/fig28"))
+@pytest.mark.parametrize("name", ("simplicity/fig11", "simplicity/fig28"))
 def test_overnight_is_laptop_with_more_seeds(name):
     laptop, overnight = ({spec for _, spec in planned(name, scale)} for scale in ("laptop", "overnight"))
     assert laptop < overnight, "what a laptop has trained is not trained again"
     assert {replace(spec, seed=0) for spec in laptop} == {replace(spec, seed=0) for spec in overnight}
+
+
+def test_overnight_figure_14_has_more_operations_and_what_a_laptop_trained_but_the_function_of_all():
+    kinds = (planned("simplicity/fig14", scale) for scale in ("laptop", "overnight"))
+    laptop, overnight = ({spec for labels, spec in runs if labels["function"] != operations.EVERY} for runs in kinds)
+    assert laptop < overnight and {spec.task for spec in laptop} < {spec.task for spec in overnight}
+    assert {spec.seed for spec in overnight} == {0, 1}
 
 
 def test_paper_scale_is_the_papers():

@@ -124,6 +124,6 @@ def test_every_model_has_its_column(made):
             course, solution = (run.loc[run["part"] == part, "value"].tolist() for part in ("course", "solution"))
             starts, kept, ends = [*starts, course[0]], [*kept, solution[0]], [*ends, course[-1]]
         assert len(starts) == made.table["seed"].nunique()
-        assert "→".join(f"{np.mean(each):.2g}" for each in (starts, kept, ends)) in heads
+        assert "→".join(f"{np.mean(each):.3g}" for each in (starts, kept, ends)) in heads
     ends = [trace for trace in drawn.data if trace.name == "ends"]
     assert len(ends) == 2 * len(NETWORKS), "start and end of the training, on loss and on complexity"

@@ -24,7 +24,7 @@ def test_each_method_has_its_own_rate_and_a_rate_that_diverges_is_out():
     assert best["add", BASELINE] == 0.01 and best["add", MLP] == 0.005
     rows = at_best(table)
     assert rows.groupby("method")["rate"].unique().map(list).to_dict() == {BASELINE: [0.01], MLP: [0.005]}
-    assert "(0.01, 0.005)" in summary(table)
+    assert "(0.01 and 0.005)" in summary(table)
 
 
 @pytest.mark.parametrize("scale", ["smoke", "laptop", "paper"])

@@ -243,8 +243,7 @@ def draw(entry: Entry, scale: str, table: pd.DataFrame, facts: dict, extras: dic
     for claim in entry.claims if scale != "smoke" and "tasks" not in facts else ():  # not of some tasks alone
         if claim.with_entry and "table" in (theirs := Results(RESULTS / claim.with_entry / scale)).files:
             known[claim.with_entry] = both(entry.name, table, claim.with_entry, theirs.table())
-        verdict = claim.judged(known, scale, facts.get(EARLIER, ""))
-        verdicts.append({"verdict": verdict.word, "claim": claim.says, "reason": verdict.reason} | verdict.numbers())
+        verdicts.append({"claim": claim.says} | claim.judged(known, scale, facts.get(EARLIER, "")).row())
     headline, caption = words(entry, summary, table, facts, judged_lines(verdicts))
     return Figure(Plot(plot), table, facts, caption, entry.name, scale, summary, extras, headline)
 

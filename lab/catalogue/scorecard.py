@@ -121,17 +121,9 @@ def _tables(entry: Entry, scale: str | None, folder: Path) -> tuple[str, dict[st
 
 def _claim(entry: Entry, claim: Claim, scale: str, tables: dict[str, pd.DataFrame], earlier: str = "") -> dict:
     verdict = claim.judged(tables, scale, earlier)
-    open_ = verdict.word in OPEN
-    row = {
-        "id": f"{entry.name}/{claim.name}",
-        "entry": entry.name,
-        "claim": claim.says,
-        "scale": scale,
-        "verdict": verdict.word,
-        "reason": verdict.reason,
-        "stand_in": "" if verdict.reason else verdict.stand_in,
-    }
-    return row | verdict.numbers() | {"decides": claim.decides if open_ else "", "hours": claim.hours if open_ else nan}
+    named = {"id": f"{entry.name}/{claim.name}", "entry": entry.name, "claim": claim.says, "scale": scale}
+    open_ = {"decides": claim.decides, "hours": claim.hours} if verdict.word in OPEN else {"decides": "", "hours": nan}
+    return named | verdict.row() | open_
 
 
 def next_to_shipped(made: Figure) -> list[str]:

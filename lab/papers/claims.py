@@ -138,9 +138,10 @@ class Verdict:
             return -inf
         return inside / half if half else inf * inside if inside else 0.0
 
-    def numbers(self) -> dict[str, Any]:
-        """What was measured, and what is claimed, by name."""
-        return {name: getattr(self, name) for name in MEASURED}
+    def row(self) -> dict[str, Any]:
+        """The word, why it is that one, what was measured and what is claimed, by name."""
+        why = {"verdict": self.word, "reason": self.reason, "stand_in": "" if self.reason else self.stand_in}
+        return why | {name: getattr(self, name) for name in MEASURED}
 
     def corrected(self, cases: int) -> Verdict:
         """With an interval wide enough for that many cases (Bonferroni), on top of those that it is wide enough for."""
@@ -156,8 +157,8 @@ NOTHING = absent("no such runs")
 
 
 def judged_lines(rows: Iterable[Mapping[str, Any]]) -> list[str]:
-    """Claims as captions have them, those not measured for the same reason in one line. rows: verdict, claim, reason,
-    and the numbers of `Verdict.numbers`; a case of many words, which lists readings, is left to the scorecard."""
+    """Claims as captions have them, those not measured for the same reason in one line. rows: claim, and what
+    `Verdict.row` has; a case of many words, which lists readings, is left to the scorecard."""
     lines: dict[str, list[str]] = {}
     for row in rows:
         short = {**row, "case": row["case"] if len(row["case"]) <= SHORT else ""}
@@ -167,7 +168,7 @@ def judged_lines(rows: Iterable[Mapping[str, Any]]) -> list[str]:
 
 
 def effect_found(row: Mapping[str, Any]) -> str:
-    """The effect and its interval in words, with the case that decides. row: as `Verdict.numbers` has it."""
+    """The effect and its interval in words, with the case that decides. row: as `Verdict.row` has it."""
     if not isfinite(row["effect"]):
         return "nothing to measure it on"
     where, unit = f"{row['case']}: " if row["case"] else "", f" {row['unit']}" if row["unit"] else ""
@@ -176,7 +177,7 @@ def effect_found(row: Mapping[str, Any]) -> str:
 
 
 def claimed(row: Mapping[str, Any]) -> str:
-    """Where a claim says that the effect lies, and beyond what it is refuted. row: as `Verdict.numbers` has it."""
+    """Where a claim says that the effect lies, and beyond what it is refuted. row: as `Verdict.row` has it."""
     bounds = [f"{name} {_number(row[name])}" for name in BOUNDS[:2] if not isinf(row[name])]
     beyond = [f"{name[8:]} {_number(row[name])}" for name in BOUNDS[2:] if isfinite(row[name])]
     return " and ".join(bounds) + (f", refuted {' or '.join(beyond)}" if beyond else "")

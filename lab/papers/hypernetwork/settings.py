@@ -40,6 +40,15 @@ PROBLEMS = {
 # The fewer ones, of figures that vary something else: with 256,000 models are on the rise (docs/log.md).
 FEATURES = (2, 4)  # K, at smaller scales and at that of the paper
 FEWER = {scale: numbers[:1] for scale, numbers in PROBLEMS.items()}
+# What Figures 4B, 5C and A5 vary
+LAYERS = {"smoke": (2, 4), "laptop": (2, 4, 8), "overnight": (2, 4, 8), "paper": (4, 8, 16)}
+HEADS = {"smoke": (1, 16), "laptop": (1, 4, 16), "overnight": (1, 16), "paper": (1, 2, 4, 8, 16)}
+HELD_OUT = {
+    "smoke": (0.25, 0.5),
+    "laptop": (0.25, 0.5, 0.75),
+    "overnight": (0.25, 0.75),
+    "paper": (0.1, 0.3, 0.5, 0.7, 0.9),
+}
 SEEDS = {"smoke": 2, "laptop": 3, "overnight": 3, "paper": 3}
 ONE = dict.fromkeys(SCALES, 1)
 POINT = ["rate", "decay", "warmup"]  # of the grid that hyper-parameters are picked from

@@ -20,6 +20,9 @@ from lab.papers.entry import Entry, Planned
 from lab.papers.hypernetwork.settings import (
     FEWER,
     FIGURE_METHODS,
+    HEADS,
+    HELD_OUT,
+    LAYERS,
     PROBLEMS,
     SEEDS,
     SOLVED,
@@ -40,12 +43,8 @@ from lab.plots.style import GREY, INK, SIZE, method_title, methods_of
 from lab.statistics import over_seeds
 
 Values = Mapping[str, tuple]  # of what is varied, by scale
-LAYERS = {"smoke": (2, 4), "laptop": (2, 4, 8), "overnight": (2, 4, 8), "paper": (4, 8, 16)}
-HEADS = {"smoke": (1, 16), "laptop": (1, 4, 16), "overnight": (1, 16), "paper": (1, 2, 4, 8, 16)}
 # K = 1 is left out: there what is held out are rules that no training saw, and no combinations of seen ones.
 FEATURES = {"smoke": (2, 3), "laptop": (2, 3), "overnight": (2, 3), "paper": (2, 3, 4)}
-FRACTIONS = {"smoke": (0.25, 0.5), "laptop": (0.25, 0.5, 0.75), "paper": (0.1, 0.3, 0.5, 0.7, 0.9)}
-FRACTIONS["overnight"] = (0.25, 0.75)
 BY_LAYERS = FEWER | {"paper": PROBLEMS["paper"]}
 FEW_SEEDS = {"smoke": 2, "laptop": 1, "overnight": 1, "paper": 3}  # of what is varied a laptop trains one in 15 minutes
 PAPER_LEVEL = 80.0  # %, which all methods reach in the paper, given enough problems
@@ -120,7 +119,8 @@ def _written(by: str, values: Sequence) -> str:
 def _losses_summary(table: pd.DataFrame) -> str:
     table, parts = best(table), []
     for by, other in (("problems", "layers"), ("layers", "problems")):
-        rows = table[table["varied"] == by].loc[lambda these, other=other: these[other] == these[other].max()]
+        rows = table[table["varied"] == by]
+        rows = rows[rows[other] == rows[other].max()]
         losses = rows.groupby(["method", by], sort=False)["loss"].mean().unstack()
         ends = zip(map(method_title, losses.index), losses.iloc[:, 0], losses.iloc[:, -1], strict=True)
         words = ", ".join(f"{method} {first:.2f} to {last:.2f}" for method, first, last in ends)
@@ -443,6 +443,6 @@ ENTRIES = (
         "accuracy falls with the share that is held out",
         minutes={"smoke": 0.5, "laptop": 16, "overnight": 40, "paper": 1_500},
         claims=(FIGA5,),
-        **_varying("held_out", FRACTIONS, "paper 10, 30, 50, 70, 90"),
+        **_varying("held_out", HELD_OUT, "paper 10, 30, 50, 70, 90"),
     ),
 )

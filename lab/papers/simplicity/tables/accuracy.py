@@ -139,11 +139,10 @@ def over_relu(table: pd.DataFrame) -> str:
     words = []
     for method in settings.NETWORKS[1:]:
         known = [one.estimate for one in gains_over_relu(table, method).values()]
-        ends = np.array([one.interval(LEVEL) for one in known]).reshape(-1, 2)
-        more, less = (ends[:, 0] > 0).sum(), (ends[:, 1] < 0).sum()
-        words += [
-            f"{method} on {sum(one.effect > 0 for one in known)} ({more}{f', {less} below' * bool(less)})"
-        ] * bool(known)
+        ends = [one.interval(LEVEL) for one in known]
+        less = sum(high < 0 for _, high in ends)
+        sure = f"{sum(low > 0 for low, _ in ends)}{f', {less} below' if less else ''}"
+        words += [f"{method} on {sum(one.effect > 0 for one in known)} ({sure})"] * bool(known)
     where = counted(table["table"].nunique(), "table")
     return f"Above ReLU (surely): {', '.join(words)} of {where}."
 

@@ -310,7 +310,7 @@ def plot(table: pd.DataFrame) -> go.Figure:
     titles = [f"{task}, {method_title(function)}" for task, _ in kinds for function in METHODS]
     figure = grid(titles, 2, 120, 58, 64, 78, 20)
     axis = log_axis(rows[["step", "last"]].melt()["value"].dropna())
-    figure.update_xaxes(**axis | {"range": (axis["range"][0] - 0.15, axis["range"][1] + 0.5)})
+    figure.update_xaxes(**axis | {"range": (axis["range"][0] - 0.15, axis["range"][1] + 0.75)})
     for column, function in enumerate(METHODS, 1):
         for row, (_, part) in enumerate(kinds, 1):
             cells = _ways(part[part["function"] == function])

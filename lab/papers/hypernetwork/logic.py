@@ -21,7 +21,7 @@ from lab.papers.hypernetwork.settings import (
     FIGURE_METHODS,
     FRACTIONS,
     LENGTHS,
-    LOGIC_SEEDS,
+    SEEDS,
     best,
     finals,
     hyla_before,
@@ -308,7 +308,7 @@ _SHARED: dict[str, Any] = {
     "measure": finals,
     "notes": _notes,
     "origin": origin("logic", ("length", "held out")),  # what the figures vary
-    "seeds": LOGIC_SEEDS,
+    "seeds": SEEDS,
     "minutes": {"smoke": 0.5, "laptop": 45, "overnight": 270, "paper": 60},
 }
 ENTRIES = (

@@ -26,7 +26,6 @@ STAGE_ONE_SEED = 0
 TRAINED_TO, SEARCHED_TO = 10, 15  # longest COPY sequences of `train` and of `search` (Section 3.1)
 BASELINE, MLP, ATTENTION, BOTH = "baseline", "learned MLP", "learned attention", "learned MLP + attention"
 CHEAP = ("memorize", "addmod")  # at the paper's settings a run takes less than a minute of one core
-SEARCHES = {"memorize": 3, "addmod": 6}  # of each, where a figure compares one task's methods; of others 1
 SEEDS = {"smoke": 2, "laptop": 6, "paper": 6}
 
 
@@ -108,7 +107,7 @@ def printed(task: str) -> Setting:
     betas = (0.92, 0.98) if task in ("addreversed", "copy") else (0.9, 0.999)
     recipe = AdamTrapezoid(steps, rate, batch=512, betas=betas, every=50 if steps > 1000 else 25)
     models = 3 if task in ("addreversed", "copy", "mano") else 8
-    return Setting(task, model, recipe, read, models, searches=SEARCHES.get(task, 1))
+    return Setting(task, model, recipe, read, models, searches=3 if task in CHEAP else 1)
 
 
 def printed_rate(task: str) -> float:

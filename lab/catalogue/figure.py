@@ -248,13 +248,32 @@ def draw(entry: Entry, scale: str, table: pd.DataFrame, facts: dict, extras: dic
     return Figure(Plot(plot), table, facts, caption, entry.name, scale, summary, extras, headline)
 
 
+def sizes_beside_paper(departures: Sequence[str], room: int = 230) -> str:
+    """The first departures that have the paper's value beside ours, as far as there is room (characters).
+
+    >>> sizes_beside_paper(["no test set", "width 64 (paper 256), rates 1 (paper [1, 2])", "batch 8 (paper 16)"], 50)
+    "Not the paper's: width 64 (paper 256), rates 1 (paper [1, 2]); more in provenance.json."
+    """
+    said, more = "", False
+    for departure in departures:
+        for number, part in enumerate(re.split(r"(?<=\)), ", departure)):
+            if not re.search(r"\(paper (?!:)", part):
+                continue
+            longer = said + (", " if number and said else "; " if said else "") + part
+            more |= len(longer) > room
+            said = longer if not more else said
+    return f"Not the paper's: {said}{'; more in provenance.json' * more}." if said else ""
+
+
 def words(
     entry: Entry, summary: str, table: pd.DataFrame, facts: dict, verdicts: Sequence[str] = ()
 ) -> tuple[str, str]:
     """Headline and caption. The headline has two lines: what the figure shows; its result in a sentence, with what the
-    paper says; then a line a claim, its verdict and number first, and whether other figures of the same tasks have
-    other settings. The caption: the same, further numbers, how it was made, and every departure from the paper."""
+    paper says; then a line a claim, its verdict and number first, numbers that are not the paper's, and whether other
+    figures of the same tasks have other settings. The caption: the same, further numbers, how it was made, and every
+    departure from the paper."""
     shows, paper_says = f"{entry.shows}.", f"Paper: {entry.paper_says}."
+    sizes = sizes_beside_paper(facts["departures"])
     earlier = f"Trained before these settings changed: {facts[EARLIER]}." if EARLIER in facts else ""
     made = f"Scale {facts['scale']}, {facts['device_name']}"
     if facts["runs"]:
@@ -276,6 +295,7 @@ def words(
     departed = f"Departures from the paper: {'; '.join(facts['departures']) or 'none known'}."
     departed += " Where the paper is silent, see `guesses` in provenance.json." if facts["guesses"] else ""
     count = seeds_note(table) if facts["runs"] and not re.search(r"\d seeds?\b", summary) else ""
-    headline = [shows, " ".join(filter(None, [summary, count, paper_says])), *verdicts, earlier]
+    older = " Settings of some tasks were others (see below): compare with no other figure." if earlier else ""
+    headline = [shows + older, " ".join(filter(None, [summary, count, paper_says])), *verdicts, sizes, earlier]
     caption = [shows, summary, paper_says, *verdicts, entry.numbers(table), made, earlier, departed]
     return true_minus("\n".join(filter(None, headline))), true_minus("\n".join(filter(None, caption)))

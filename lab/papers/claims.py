@@ -40,7 +40,9 @@ NOT_HERE = "no results of this scale are here"
 BOUNDS = ("above", "below", "refuted_below", "refuted_above")
 MEASURED = ("effect", "low", "high", "level", *BOUNDS, "unit", "n", "over", "covers", "case")
 WORDS = (HOLDS, FAILS, *ON_STAND_IN.values(), UNDECIDED, ABSENT)
-SHORT = 50  # characters of a case in a caption
+SHORT = 64  # characters of a case in a caption
+EARLIER_RUNS = "runs with earlier settings"  # of which captions have a line
+SEEDS_ALONE = ("seeds", "seeds (splits)", "seeds, of one search")  # what intervals cover, if captions do not say it
 RESAMPLES, FEWEST = 2_000, 4  # of printed numbers' agreement; cells that an interval can be had from
 OPEN = WORDS[2:]  # what says nothing yet of the paper's own text, data and size
 
@@ -161,9 +163,16 @@ def judged_lines(rows: Iterable[Mapping[str, Any]]) -> list[str]:
     `Verdict.row` has; a case of many words, which lists readings, is left to the scorecard."""
     lines: dict[str, list[str]] = {}
     for row in rows:
-        short = {**row, "case": row["case"] if len(row["case"]) <= SHORT else ""}
-        why = row["reason"] or f"{effect_found(short)}, claimed {claimed(row)}"
-        lines.setdefault(f"{row['verdict'].capitalize()} ({why})", []).append(row["claim"])
+        case = row["case"] if len(row["case"]) <= SHORT else row["case"].partition(": ")[0]
+        short = {**row, "case": case if len(case) <= SHORT else ""}
+        level = f" at {100 * row['level']:.1f} % for its several cases" if row["level"] > LEVEL else ""
+        over = level if row["covers"] in SEEDS_ALONE else f"{level} over {row['covers']}"
+        over = over if isfinite(row["low"]) else ""
+        other = row["stand_in"].partition(EARLIER_RUNS)[0].rstrip("; ")  # which have a line of their own
+        on = f"; measured on {other}" if other else ""
+        why = row["reason"] or f"{effect_found(short)}{over}; claimed {claimed(row)}{on}"
+        word = "Not judged here" if row["reason"] else row["verdict"].capitalize()
+        lines.setdefault(f"{word} ({why})", []).append(row["claim"])
     return [f"{verdict}: {'; '.join(claims)}." for verdict, claims in lines.items()]
 
 
@@ -224,7 +233,7 @@ class Claim:
         have changed since."""
         table = tables.get(self.with_entry or ("functions" if self.of_functions else "table"))
         verdict = absent(NOT_HERE) if table is None else self.verdict(table, scale)
-        changed = [f"runs with earlier settings ({earlier})"] if earlier else []
+        changed = [f"{EARLIER_RUNS} ({earlier})"] if earlier else []
         return replace(verdict, stand_in="; ".join(filter(None, [verdict.stand_in, *changed])))
 
 

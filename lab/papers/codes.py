@@ -156,9 +156,7 @@ def maps_summary(table: pd.DataFrame, verdict: str = "") -> str:
         return ""
     words = [f"{name} {_each(last[name], '.2f')}" for name in last]
     titles = ", ".join(map(method_title, last.index))
-    return (
-        f"{verdict}Neighbours on the last layer's map, from 0 (chance) to 1 (all alike), {titles}: {'; '.join(words)}."
-    )
+    return f"{verdict}Alike on the last map (0: by chance, 1: all), {titles}: {'; '.join(words)}."
 
 
 def _each(numbers: Sequence[float], form: str) -> str:

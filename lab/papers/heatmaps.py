@@ -19,7 +19,6 @@ BELOW = 84  # px: axis name and colour bar below the last
 LINE, TWO_LINES = 25, 32  # px: height of a row with one or two lines of text
 SMALL = SIZE - 2  # px: numbers that are not clear, and the ± of all
 MARK = " †"  # at the name of a task that no model has learned
-PALE = 0.25  # how far colours of small cells go whose interval includes 0
 UNCLEAR = "#F6F6F6"  # behind numbers whose interval includes 0
 COLOURED = "Coloured: the interval leaves 0 out; pale, small: it does not."
 FRAMED = "Framed: the best of its column, clearly so or not."
@@ -83,12 +82,12 @@ def heatmaps(
     return figure.update_layout(template=TEMPLATE, height=height, margin=margin, coloraxis=colours)
 
 
-def draw(figure: go.Figure, matrix: Matrix, panel: Panel, scale: Scale = POINTS, small: bool = False) -> None:
-    """Draw a matrix in a panel, on the figure's colour axis. small: numbers in small letters, without ±, and
-    what is not clear is pale, not grey: many such cells tell together what one does not."""
+def draw(figure: go.Figure, matrix: Matrix, panel: Panel, scale: Scale = POINTS, bare: bool = False) -> None:
+    """Draw a matrix in a panel, on the figure's colour axis. bare: colours alone, whether they are clear or not: many
+    such cells tell together what one does not."""
     at: dict[str, Any] = {"row": panel[0], "col": panel[1]}
     cells = matrix.cells.assign(half=(matrix.cells["high"] - matrix.cells["low"]) / 2)
-    cells["kind"] = np.where(clear(cells) | cells["low"].isna(), "clear", "unclear")
+    cells["kind"] = np.where(bare | clear(cells) | cells["low"].isna(), "clear", "unclear")
     cells.loc[cells["task"].isin(matrix.unlearned), "kind"] = "unlearned"
     columns, lines = list(cells["task"].unique()), list(cells["architecture"].unique())
 
@@ -97,9 +96,7 @@ def draw(figure: go.Figure, matrix: Matrix, panel: Panel, scale: Scale = POINTS,
 
     values, halves, kinds = square("delta"), square("half"), square("kind")
     x, y = [_two_lines(name) for name in columns], [task_title(name) for name in lines]
-    pale = {"colorscale": DIVERGING, "zmin": -scale.end / PALE, "zmax": scale.end / PALE, "showscale": False}
-    unclear = pale | {"reversescale": scale.falling} if small else _flat(UNCLEAR)
-    grounds = {"clear": {"coloraxis": "coloraxis"}, "unclear": unclear, "unlearned": _flat(NO_MODEL_LEARNS)}
+    grounds = {"clear": {"coloraxis": "coloraxis"}, "unclear": _flat(UNCLEAR), "unlearned": _flat(NO_MODEL_LEARNS)}
     look: dict[str, Any] = {"name": matrix.title, "xgap": 1, "ygap": 1, "hoverongaps": False}
     look |= {"customdata": [[[a, t, _interval(halves.loc[a, t])] for t in columns] for a in lines]}
     hover = f"%{{y}}, {scale.column} %{{x}}: %{{z:+.2f}}%{{customdata[2]}} {scale.unit}"
@@ -107,7 +104,8 @@ def draw(figure: go.Figure, matrix: Matrix, panel: Panel, scale: Scale = POINTS,
     for kind, ground in grounds.items():
         if kind == "clear" or (kinds == kind).any(axis=None):
             figure.add_heatmap(x=x, y=y, z=values.where(kinds == kind).to_numpy(), **ground, **look, **at)
-    _write(figure, cells, panel, scale, small)
+    if not bare:
+        _write(figure, cells, panel, scale)
     learned = values.drop(columns=[task for task in columns if task in matrix.unlearned])
     frames = best(-learned if scale.falling else learned) if matrix.framed else set()
     for architecture, task in sorted(frames):  # a set: in an order that stays
@@ -116,7 +114,7 @@ def draw(figure: go.Figure, matrix: Matrix, panel: Panel, scale: Scale = POINTS,
         figure.add_shape(type="rect", **box, line={"color": GREY, "width": 1.5}, **at)
     plain = {"showgrid": False, "showline": False, "ticks": "", "categoryorder": "array"} | at
     marked = [f"{name}{MARK * (task in matrix.unlearned)}" for name, task in zip(x, columns, strict=True)]
-    slant = -45 if small else -30 if len(columns) > 5 and max(map(len, x)) > LONG else 0
+    slant = -45 if bare else -30 if len(columns) > 5 and max(map(len, x)) > LONG else 0
     figure.update_xaxes(tickangle=slant, categoryarray=x, tickvals=x, ticktext=marked, **plain)
     figure.update_yaxes(autorange="reversed", categoryarray=y, **plain)
 
@@ -129,14 +127,14 @@ def _flat(ink: str) -> dict:
     return {"colorscale": [(0, ink), (1, ink)], "showscale": False}
 
 
-def _write(figure: go.Figure, cells: pd.DataFrame, panel: Panel, scale: Scale, small: bool) -> None:
+def _write(figure: go.Figure, cells: pd.DataFrame, panel: Panel, scale: Scale) -> None:
     """The numbers in the cells of tasks that are learned. Not the heat map's own text: it has one size and one ink."""
     for known, rows in cells[cells["kind"] != "unlearned"].groupby(cells["kind"] == "clear"):
         sign = -1 if scale.falling else 1
         shades = [cell_ink(sign * value, -scale.end, scale.end) if known else FAINT for value in rows["delta"]]
         numbers = [_number(v, half, bool(known)) for v, half in zip(rows["delta"], rows["half"], strict=True)]
-        spreads = [] if small else [_spread(half) for half in rows["half"]]
-        size = SMALL - 1 if small else SIZE if known else SMALL
+        spreads = [_spread(half) for half in rows["half"]]
+        size = SIZE if known else SMALL
         texts = [(numbers, size, "top" if any(spreads) else "middle"), (spreads, SMALL - (not known), "bottom")]
         x, y = [_two_lines(name) for name in rows["task"]], [task_title(name) for name in rows["architecture"]]
         for text, size, side in texts:

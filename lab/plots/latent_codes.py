@@ -132,8 +132,8 @@ def layers(table: pd.DataFrame, below: Sequence[str], height: int = 130, most: i
         line(figure, ends, (0, 0), GREY, at, 1.4, "dash", name="by chance", showlegend=False, hoverinfo="skip")
         axis = {"tickvals": list(ticks), "ticktext": list(ticks.values()), "range": ends, "showgrid": False}
         figure.update_xaxes(title={"text": "layer", "standoff": 2}, row=1, col=column, **axis)
-        words = {"tickvals": [0, 0.5, 1], "ticktext": ["0, chance", "0.5", "1, all alike"]}
-        words["showticklabels"] = column == 1
+        words: dict[str, Any] = {"tickvals": [0, 0.5, 1], "showticklabels": column == 1}
+        words["title"] = {"text": "neighbours alike<br>(0 chance, 1 all)" if column == 1 else "", "standoff": 4}
         figure.update_yaxes(range=(-0.15, 1.3), row=1, col=column, **words)
     return figure
 
@@ -187,7 +187,7 @@ def _drawn(
     ]
     set_reading(
         figure,
-        f"{where}: {NEAR}. {count:,} examples a map.",
+        f"{where}: {NEAR}. {count:,} examples a map, one model a method.",
         "Distances between clusters and sizes mean nothing." if rows and set(kinds) & {"t-SNE", "UMAP"} else "",
         f"Light grey: labels beyond the {most} most frequent."
         if OTHER_INK in {ink for ink, _ in shown.values()}

@@ -24,7 +24,7 @@ from lab.papers.tables import POINTS, Labelled, alive, at_best_rates, best_rates
 from lab.papers.transformers.settings import setting
 from lab.plots import go
 from lab.plots.caption import effect, set_reading
-from lab.plots.style import DIVERGING, SIZE, TEMPLATE, cell_ink
+from lab.plots.style import DIVERGING, SIZE, TEMPLATE, VERMILLION, cell_ink
 from lab.run import Run
 from lab.scale import check_scale
 from lab.spec import Learned, Part, RunSpec, SearchSpec, replace
@@ -40,6 +40,7 @@ HYLA = "HYLA"  # its seed decides what is held out, so that its gains are within
 SCORES = {HYLA: "R²"}  # others: accuracy
 KINDS = ("model", "function")  # what has a rate of its own
 ROW = 46  # px of the matrix
+PALER, UNSURE = 1.3, "#EBEBEB"  # so that numbers are black on each shade; cells whose interval has 0 in it
 
 
 @dataclass(frozen=True)
@@ -225,8 +226,8 @@ def matrix(table: pd.DataFrame) -> go.Figure:
     """
     models, known, rates = list(table["model"].unique()), gains(table), rates_of(table)
     cells = [[known.get((model, source), missing()) for model in models] for source in models]
-    shades = np.array([[cell.effect if _is_sure(cell) else 0.0 for cell in row] for row in cells])
-    most = float(np.abs(shades).max()) or 1.0
+    shades = np.array([[cell.effect if _is_sure(cell) else np.nan for cell in row] for row in cells])
+    shades /= PALER * np.nanmax(np.abs(shades), axis=0, initial=1e-9)  # each model has its own unit
     titles = [f"{model}<br>({SCORES.get(model, 'accuracy')})" for model in models]
     words = [
         [
@@ -236,12 +237,17 @@ def matrix(table: pd.DataFrame) -> go.Figure:
         for source, row in zip(models, cells, strict=True)
     ]
     figure = go.Figure()
-    look = {"zmin": -most, "zmax": most, "colorscale": DIVERGING, "showscale": False, "xgap": 2, "ygap": 2}
+    look = {"showscale": False, "xgap": 2, "ygap": 2, "customdata": words}
     look |= {"hovertemplate": "function of the %{y} in the %{x}: %{customdata}<extra></extra>"}
-    figure.add_heatmap(x=titles, y=models, z=shades, customdata=words, **look)
+    unsure = np.where(np.isnan(shades), 0.0, np.nan)
+    for z, scale in ((unsure, [[0, UNSURE], [1, UNSURE]]), (shades, DIVERGING)):
+        figure.add_heatmap(x=titles, y=models, z=z, zmin=-1, zmax=1, colorscale=scale, hoverongaps=False, **look)
+    for number in range(len(models)):
+        corners = {f"{axis}{end}": number + sign * 0.48 for axis in "xy" for end, sign in ((0, -1), (1, 1))}
+        figure.add_shape(type="rect", line={"color": VERMILLION, "width": 2}, **corners)
     for source, row, inks in zip(models, cells, shades, strict=True):
         for title, cell, shade in zip(titles, row, inks, strict=True):
-            font = {"color": cell_ink(shade, -most, most), "size": SIZE}
+            font = {"color": cell_ink(shade, -1, 1), "size": SIZE}
             figure.add_annotation(x=title, y=source, text=_text(cell), font=font)
     bare = {"showgrid": False, "showline": False, "ticks": ""}
     figure.update_xaxes(title_text="in the model", **bare)
@@ -251,7 +257,8 @@ def matrix(table: pd.DataFrame) -> go.Figure:
     set_reading(
         figure,
         "Numbers: points above the model's own baseline (of R²: hundredths), functions and baseline each at the rate"
-        " that is best on val; blue: above it, brown: below.",
+        " that is best on val; blue: above it, brown: below (shades: of each column's largest), grey: neither surely;"
+        " framed: the model's own function.",
         "One seed only: no interval."
         if one
         else f"±: {100 * LEVEL:.0f} % interval over seeds of one search; bold where it leaves 0 out.",

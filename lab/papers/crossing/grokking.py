@@ -323,7 +323,7 @@ def plot(table: pd.DataFrame) -> go.Figure:
             ring: dict[str, Any] = {"name": "the soonest", "showlegend": False, "hoverinfo": "skip"}
             points(figure, best["median"], best["y"], VERMILLION, (row, column), 15, "circle-open", **ring)
             ring |= {"mode": "text", "text": [f"{step:,.0f}" for step in best["median"]], "textposition": "middle left"}
-            left = np.minimum(best["first"], 0.88 * best["median"])  # of the line, and of the ring
+            left = np.minimum(best["first"], 0.8 * best["median"])  # of the line, and of the ring
             points(figure, left, best["y"], VERMILLION, (row, column), **ring)
             for edge in range(1, len(names)):
                 figure.add_hline(edge - 0.5, line={"color": GRID, "width": 1}, row=row, col=column)
@@ -338,9 +338,9 @@ def plot(table: pd.DataFrame) -> go.Figure:
     other = [f"{task}, {function}: {one}" for task, function, _, best, one in there if one != best]
     set_reading(
         figure,
-        f"Marks: medians of {rows['seed'].nunique()} runs; lines: from the soonest to the latest, or to the last step"
-        " where some never get there (cross: half or more). no decay: AdamW without it, with ReLU alone; ⊥Grad has none"
-        " either, and takes no step along the weights. StableMax: a softmax without exponentials.",
+        f"Marks: medians of {rows['seed'].nunique()} runs; lines: from the soonest to the latest, or to the last step,"
+        " which is named, where some do not get there (cross: half or more). no decay: AdamW without it, ReLU"
+        " alone; ⊥Grad has none either, and takes no step along the weights. StableMax: softmax without exponentials.",
         "In seconds, the same optimizers are soonest" + (f", but {'; '.join(other)}." if other else "."),
     )
     return figure
@@ -366,10 +366,13 @@ def _draw_ways(figure: go.Figure, cells: pd.DataFrame, loss: str, ink: str, symb
     some = cells[np.isfinite(cells["median"])]
     points(figure, some["median"], some["y"], ink, at, 8, symbol, hovertemplate="median %{x:,.0f}", **look)
     never = cells[cells["never"] > 0]
-    words = [f" {one.never} of {one.runs} never" if one.never < one.runs else " never" for one in never.itertuples()]
+    words = [
+        f" {f'{one.never} of {one.runs} ' if one.never < one.runs else ''}not in {one.end:,.0f}"
+        for one in never.itertuples()
+    ]
     look |= {"mode": "markers+text", "text": words, "textposition": "middle right", "hoverinfo": "skip"}
     symbols = ["x-thin-open" if 2 * one.never >= one.runs else "line-ns-open" for one in never.itertuples()]
-    points(figure, never["end"], never["y"], ink, at, 6, symbols, textfont={"size": SIZE - 4, "color": INK}, **look)
+    points(figure, never["end"], never["y"], ink, at, 6, symbols, textfont={"size": SIZE - 3, "color": INK}, **look)
 
 
 def _facts(scale: str) -> Iterator[Field]:

@@ -213,6 +213,7 @@ def table_a1(table: pd.DataFrame) -> go.Figure:
     for task, rows in shown.groupby("task", sort=False):
         tokens = table.loc[table["task"] == task, "tokens"].iloc[0]
         lengths = f"here {tokens:.0f} tokens, printed {PRINTED_AT}" if tokens == tokens else ""
+        lengths += f" (see Figure 2c for {PRINTED_AT})" if tokens < PRINTED_AT else ""
         names = [_two_lines(method_title(name)) for name in rows["method"]]
         rows = rows.assign(name=[f"<b>{name}</b>" if name == "HYLA" else name for name in names])
         more = "; ".join(filter(None, [TOO_EARLY if task in early else "", lengths]))

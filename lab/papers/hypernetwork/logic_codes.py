@@ -25,7 +25,7 @@ from lab.papers.codes import (
 from lab.papers.entry import Entry, Planned
 from lab.papers.hypernetwork import logic
 from lab.papers.hypernetwork.settings import LOGIC_SEEDS, ONE, READ, READ_HELD_OUT, best_runs, origin, read_length
-from lab.papers.tables import Labelled, span
+from lab.papers.tables import Labelled, percent, span
 from lab.plots import latent_codes
 from lab.run import Run
 from lab.tasks.logic import which_terms, written
@@ -77,15 +77,16 @@ def _decoded_summary(table: pd.DataFrame) -> str:
     last = table[table["layer"] == table["layer"].max()].assign(
         above=lambda rows: 100 * (rows["value"] - rows["chance"])
     )
-    last = last.groupby(["varied", "method"])["above"].mean()
+    gaps = last.groupby(["varied", "method"])["above"].mean()
     words = []
-    for kind, where in ((CONTEXT, "contexts differ"), (QUERY, "queries do, the paper's way")):
+    for kind, where in ((CONTEXT, "contexts differ and the query does not"), (QUERY, "queries do, the paper's way")):
         each = decodable_each(table[table["varied"] == kind])
         surely = f" (surely more: {sum(one.low > 0 for one in each)} of {len(each)} methods)"
         known = any(one.low == one.low for one in each)
-        words.append(f"{span(last[kind], '+.0f')} where {where}{surely if known else ''}")
+        words.append(f"{span(gaps[kind], '+.0f')} where {where}{surely if known else ''}")
     return (
-        "Terms read from the last layer, F1 in points above that of the best constant answer: " + ", ".join(words) + "."
+        "Terms read from the last layer, F1 in points above that of the best constant answer"
+        f" ({percent(last['chance'].mean())}): {', '.join(words)}."
     )
 
 
@@ -122,7 +123,8 @@ def _terms_or_target(table: pd.DataFrame) -> str:
     ahead = last.filter(like="term").max(axis=1) - last["target"]
     words = {
         True: "As in the paper, neighbours share terms more than the target, the function's value. ",
-        False: "Here neighbours share the target, the function's value, more than its terms; in the paper the terms. ",
+        False: "Here, where contexts vary and the query does not, neighbours share the target more than terms; the"
+        " paper's text has queries vary. ",
     }
     clear = (ahead > 0).nunique() == 1 and ahead.notna().all()
     return maps_summary(table, words[bool(ahead.iloc[0] > 0)] if clear else "")
@@ -187,7 +189,7 @@ ENTRIES = (
         "Latent codes on fuzzy logic",
         "t-SNE of the latent codes of the last layer on functions that were held out, all with the same query, coloured"
         " by the target, a function's value there, and by its first term",
-        "clusters are explained by the terms of the function more than by the value of its output",
+        "clusters are explained by the terms more than by the value of the output",
         measure=lambda runs, examples: mapped(best_runs(runs), examples, sample, TARGET | FIRST, last=True),
         plot=lambda table: latent_codes.maps(readable(table), height=190, most=3),
         claims=FIG2D,
@@ -199,7 +201,7 @@ ENTRIES = (
         "3.2",
         "Latent codes on fuzzy logic, all layers",
         "What explains latent codes on functions that were held out, all with the same query: the target, the function,"
-        " its first or second term; on top by layer, below on t-SNE maps",
+        " its first or second term; on top by layer, below on t-SNE maps by two of them",
         "clusters follow the terms",
         measure=lambda runs, examples: mapped(
             best_runs(runs), examples, sample, TARGET | {"function": _functions} | FIRST | SECOND

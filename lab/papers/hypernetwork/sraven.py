@@ -100,7 +100,9 @@ def summary(table: pd.DataFrame, by: str) -> str:
         means = rows.groupby(by)[["accuracy_ood", "accuracy_test"]].mean().reindex(values).T
         ood, test = (", ".join(percent(one, few=True) for one in row) for row in means.to_numpy())
         words.append(f"{method_title(method)} {ood} ({test})")
-    said = f"In % on unseen (seen) combinations, {_written(by, values)}: {'; '.join(words)}."
+    guesses = ", ".join(percent(float(VALUES) ** -count, few=True) for count in values)
+    chance = f"; guessing {guesses}" if by == "features" else ""
+    said = f"In % on unseen (seen) combinations, {_written(by, values)}: {'; '.join(words)}{chance}."
     return too_early(_unlearned(table, by)) + said
 
 
@@ -128,7 +130,7 @@ def _losses_summary(table: pd.DataFrame) -> str:
     return f"Nats a feature, {'; '.join(parts)}."
 
 
-_MARKS, _UNSAID = "paper 25 to 40 million", "the paper does not say how many, 20 million in Table A1"
+_MARKS, _UNSAID = "paper 25 to 40 million", "paper does not say how many, 20 million in Table A1"
 
 
 def _problems(planned: Sequence[Planned], last: str = " and ") -> str:
@@ -260,7 +262,7 @@ def accuracy(table: pd.DataFrame, by: str) -> go.Figure:
         high = max(high, PAPER_LEVEL)
     figure.update_yaxes(range=(-0.04 * high, 1.08 * high)).update_yaxes(title_text=ACCURACY, col=1)
     if by == "features":  # of which each leaves guessing an eighth
-        ends, name = np.log10([50 / VALUES ** table[by].max(), 1.5 * high]), ACCURACY.replace("%", "%, log scale")
+        ends, name = np.log10([50 / VALUES ** table[by].max(), 1.5 * high]), "accuracy (%, log scale)"
         figure.update_yaxes(type="log", range=ends, dtick=1, title_text=name)
     set_reading(
         figure,
@@ -348,7 +350,7 @@ def _name_x(figure: go.Figure, table: pd.DataFrame, by: str, at: Panel) -> None:
 
 
 _SHARED: dict[str, Any] = {"tasks": ("sraven",), "measure": finals}
-_SAYS = "given enough {0}, all solve 80 % of unseen combinations; with few, HYLA is best"
+_SAYS = "given enough {0}{1}, all solve 80 % of unseen combinations; with few, HYLA is best"
 _SHOWN = "Accuracy (all features of the answer right) on unseen combinations of rules, at the end of training, against"
 
 
@@ -369,7 +371,7 @@ ENTRIES = (
         "4.4",
         "SRAVEN by number of training problems",
         f"{_SHOWN} the number of problems trained on, at the paper's smallest width; thin: on seen combinations",
-        _SAYS.format("problems"),
+        _SAYS.format("problems", " (25 to 40 million)"),
         plan=plan,
         plot=partial(accuracy, by="problems"),
         summary=_summary_by_problems,
@@ -387,7 +389,7 @@ ENTRIES = (
         "4.4",
         "SRAVEN by number of layers",
         f"{_SHOWN} the number of layers; thin: on seen combinations",
-        _SAYS.format("layers"),
+        _SAYS.format("layers", " (up to 16)"),
         claims=(FIG4B,),
         minutes={"smoke": 0.5, "laptop": 19, "overnight": 80, "paper": 6_300},
         **_varying("layers", LAYERS)

@@ -16,13 +16,13 @@ import numpy as np
 import pandas as pd
 from torch import Tensor, nn
 
-from lab.estimates import rank_correlation
+from lab.estimates import Estimate, rank_correlation
 from lab.papers.claims import Claim, Verdict, on_every_reading
 from lab.papers.entry import Entry, Field, Origin, Planned, beside_scale, compared, shipped
 from lab.papers.simplicity.tables.settings import RATE, RATE_FROM
 from lab.papers.tables import Labelled, alive
 from lab.plots import go
-from lab.plots.caption import set_reading
+from lab.plots.caption import counted, set_reading
 from lab.plots.panels import BOTTOM, above, colour_bar, grid, line, log_axis, name_axes, place, points
 from lab.plots.style import BLACK, BLUE, GREY, ORANGE, SEQUENTIAL, SIZE, VERMILLION
 from lab.probes import fourier_complexity, total_variation
@@ -31,6 +31,7 @@ from lab.probes.complexity import draw, variations
 from lab.run import Run
 from lab.scale import COMMON, SCALES, check_scale
 from lab.spec import ConstantRate, Perceptron, RunSpec
+from lab.statistics import LEVEL
 from lab.tasks import Tabular
 from lab.tasks.table import TableSplit
 
@@ -223,12 +224,16 @@ def path_points(table: TableSplit) -> tuple[np.ndarray, np.ndarray]:
 
 def _correlated(table: pd.DataFrame) -> Verdict:
     """Over models (prefactors and layers, each the mean of its seeds). The paper does not say of which output."""
-    verdicts = {}
-    for output, rows in alive(table).groupby("output", sort=False):
-        means = rows.groupby(["prefactor", "layers"])[["tv", "fourier"]].mean()
-        correlation = rank_correlation(means["tv"], means["fourier"], "models")
-        verdicts[f"of {CALLED[output]}"] = Verdict(correlation, above=CLOSE)
-    return on_every_reading(verdicts)
+    return on_every_reading(
+        {f"of {CALLED[output]}": Verdict(one, above=CLOSE) for output, one in _ranks(table).items()}
+    )
+
+
+def _ranks(table: pd.DataFrame) -> dict[str, Estimate]:
+    """The rank correlation of both measures over models, by output."""
+    means = alive(table).groupby(["output", "prefactor", "layers"], sort=False)[["tv", "fourier"]].mean()
+    outputs = means.groupby(level="output", sort=False)
+    return {str(output): rank_correlation(rows["tv"], rows["fourier"], "models") for output, rows in outputs}
 
 
 def _other_table(table: pd.DataFrame, scale: str) -> str:
@@ -246,12 +251,10 @@ CORRELATED = Claim(
 
 
 def _correlation_summary(table: pd.DataFrame) -> str:
-    text = ", ".join(
-        f"{rows['tv'].corr(rows['fourier'], method='spearman'):.2f} for the {CALLED[output]}"
-        for output, rows in table.groupby("output", sort=False)
-    )
-    models = len(table.drop_duplicates(["prefactor", "layers", "seed"]))
-    return f"Spearman correlation of the two measures over {models} models: {text}."
+    ranks = {CALLED[output]: (one.effect, *one.interval(LEVEL)) for output, one in _ranks(table).items()}
+    text = " and ".join(f"{one:.2f} [{low:.2f}, {high:.2f}] for the {name}" for name, (one, low, high) in ranks.items())
+    models = counted(len(table.drop_duplicates(["prefactor", "layers"])), "model")
+    return f"Spearman's rank correlation of the two measures over {models} (means of seeds): {text}."
 
 
 def _paths_summary(table: pd.DataFrame) -> str:
@@ -278,8 +281,8 @@ def fig29(table: pd.DataFrame) -> go.Figure:
             look |= {"customdata": rows[POINTED_AT], "hovertemplate": HOVER}
             figure.add_scatter(x=rows["fourier"], y=rows["tv"], marker=mark, row=1, col=column, **look)
         unit = "probability" if output == PROBABILITY else "logit"
-        figure.update_yaxes(title_text=f"total variation ({unit})", col=column, **log_axis(of_output["tv"]))
-    figure.update_xaxes(title_text="Fourier complexity (cycles a path)", **log_axis(drawn["fourier"]))
+        figure.update_yaxes(title_text=f"total variation ({unit}, log scale)", col=column, **log_axis(of_output["tv"]))
+    figure.update_xaxes(title_text="Fourier complexity (cycles a path, log scale)", **log_axis(drawn["fourier"]))
     bar = colour_bar("prefactor α of tanh(αx), log scale", -(BOTTOM + 4) / 300, np.log10(TICKS))
     bar["ticktext"] = [f"{tick:g}" for tick in TICKS]
     low, high = np.log10([TICKS[0], TICKS[-1]])

@@ -217,18 +217,22 @@ def speeds(table: pd.DataFrame) -> str:
         if not any(known.values()):
             unreached += 1
             continue
-        never = "" if known[RELU] else f" at least ({RELU} never)"
-        never += "" if known[LEARNED] else " at most (learned never)"
+        last = f"not in {table['step'].max():,} steps"
+        never = "" if known[RELU] else f" at least ({RELU} {last})"
+        never += "" if known[LEARNED] else f" at most (learned {last})"
         words.append(f"{title(task)} {_times(rows)}{never}")
     words += [f"never with either on {counted(unreached, 'operation')}"] if unreached else []
     higher = _higher(table)
     sure = any(np.isfinite(one.low) for one in higher)
     better = sum((one.low if sure else one.effect) > 0 for one in higher)
+    others = ", ".join(title(one.case) for one in higher if not (one.low if sure else one.effect) > 0)
     text = (
-        f"Mean accuracy over training {'surely ' if sure else ''}higher on {better} of"
-        f" {counted(len(higher), 'operation')}"
+        f"Mean accuracy {'surely ' if sure else ''}higher on {better} of"
+        f" {counted(len(higher), 'operation')} (paper: {len(ALL)}{f'; not on {others}' if others else ''})"
     )
-    return f"{text}. Times as fast to {PERCENT}: {'; '.join(words)}."
+    text = f"{text}. Times as fast to {PERCENT}: {'; '.join(words)}."
+    ring, *more = {title(task).partition(" (")[2] for task in table["task"].unique()}
+    return text if more or not ring else text.replace(f" ({ring}", "").replace(" (paper:", f" ({ring[:-1]}; paper:")
 
 
 def _gets_there(rows: pd.DataFrame) -> dict[str, bool]:

@@ -189,7 +189,7 @@ def fig24(table: pd.DataFrame, columns: tuple[str, ...] = (*NETWORKS, TREES, NEI
                 elif part in ROWS:
                     _landscape(figure, mine, part, scales[part], at)
                     if part != "loss" and len(mine[mine["part"] == part]):
-                        _write(figure, means[means["method"] == method], part, at)
+                        _write(figure, mine, part, at)
                 else:
                     _slice(figure, mine, int(part.split()[1]) - 1, at)
             if part == parts[-1]:
@@ -205,11 +205,11 @@ def fig24(table: pd.DataFrame, columns: tuple[str, ...] = (*NETWORKS, TREES, NEI
         above(figure, f"<b>{name}</b>", block * len(parts) + 1, 1, size=SIZE + 1, yshift=38, xshift=-54)
     set_reading(
         figure,
-        f"Images: first seed; numbers: means over {counted(table['seed'].nunique(), 'seed')}, of"
+        f"Images and their boxes: first seed; other numbers: means over {counted(table['seed'].nunique(), 'seed')}, of"
         f" {' and '.join(name for name in (TREES, NEIGHBOURS) if name in columns)} one run. Alignment with axes, 1: an"
         " answer changes along one input at a time. Line: training, from circle to dot; star: best on val. In boxes:"
-        " total variation at the start → star → dot; at the star, and the mean around it. Slices: two inputs of a"
-        " training row (circle); black: low, white: high.",
+        " total variation at the start → star → dot; at the star, and the mean of the image. Slices: two inputs of a"
+        f" training row (circle); black: low, white: high.{'' if alone else ' Functions and loss: see Figure 7.'}",
     )
     return figure
 
@@ -235,9 +235,8 @@ def _functions(figure: go.Figure, rows: pd.DataFrame, method: str, at: tuple[int
         blank(figure, *at)
     for number, one in curves.groupby("number"):
         name, width = (f"input {number}", 0.7) if method == IAFS else (method, 1.3)
-        line(
-            figure, one["x"], one["value"], colour(method), at, width, name=name, hovertemplate="φ(%{x:.2f}) = %{y:.3g}"
-        )
+        hover = "φ(%{x:.2f}) = %{y:.3g}"
+        line(figure, one["x"], one["value"], colour(method), at, width, name=name, hovertemplate=hover)
 
 
 def _bars(figure: go.Figure, across: tuple[float, float]) -> None:
@@ -262,8 +261,8 @@ def _landscape(
     if not len(cells):
         blank(figure, *at)
         return
-    z = cells.pivot(index="y", columns="x", values="value")
-    logs, where = np.log10(z.clip(lower=LOWEST)), {"row": at[0], "col": at[1]}
+    z, where = cells.pivot(index="y", columns="x", values="value"), {"row": at[0], "col": at[1]}
+    logs = np.log10(z.clip(lower=LOWEST))
     look = {"colorscale": SEQUENTIAL, "showscale": False, "zmin": scale[0], "zmax": scale[1], "ncontours": 12}
     look |= {"contours": {"coloring": "heatmap"}, "line": {"width": 0.5, "color": "rgba(255, 255, 255, 0.5)"}}
     hover = f"{part} %{{customdata:.3g}}"
@@ -273,19 +272,18 @@ def _landscape(
         line(figure, way["x"], way["y"], VERMILLION, at, 1.5, name="training", hoverinfo="skip")
         ends, look = way.iloc[[0, -1]], {"symbol": "circle", "size": 7, "line": {"color": VERMILLION, "width": 1.5}}
         look["color"] = ["white", VERMILLION]
-        figure.add_scatter(
-            x=ends["x"], y=ends["y"], mode="markers", marker=look, name="ends", hoverinfo="skip", **where
-        )
+        look = {"mode": "markers", "marker": look, "name": "ends", "hoverinfo": "skip"}
+        figure.add_scatter(x=ends["x"], y=ends["y"], **look, **where)
     star = {"symbol": "star", "size": 9, "color": "white", "line": {"color": BLACK, "width": 0.8}}
     figure.add_scatter(x=[0], y=[0], mode="markers", marker=star, name="kept", hoverinfo="skip", **where)
     _span(figure, z, at)
 
 
 def _write(figure: go.Figure, rows: pd.DataFrame, part: str, at: tuple[int, int]) -> None:
-    """In a landscape the total variation: at the start, best on val, and at the end; or best on val and around it."""
-    course = rows[rows["part"] == "course"].sort_values("x").groupby("seed")["value"]
-    best, around = (rows.loc[rows["part"] == name, "value"].mean() for name in ("solution", "ambient"))
-    numbers = (course.first().mean(), best, course.last().mean()) if part == "complexity" else (best, around)
+    """In a landscape its total variation: at the start, best on val, and at the end; or best on val, and the mean."""
+    course, *others = (rows.loc[rows["part"] == name, "value"] for name in ("course", "solution", "zoom"))
+    best, around = (one.mean() for one in others)
+    numbers = (course.iloc[0], best, course.iloc[-1]) if part == "complexity" else (best, around)
     text = ("→" if part == "complexity" else ", mean ").join(f"{number:.3g}" for number in numbers)
     look = {"font": {"size": SIZE - 2, "color": CELL_INK}, "bgcolor": "rgba(255, 255, 255, 0.7)"}
     place = {"x": 0.5, "y": 0.03, "xref": "x domain", "yref": "y domain", "yanchor": "bottom", "showarrow": False}
@@ -316,9 +314,7 @@ def _range(rows: pd.DataFrame, parts: tuple[str, ...]) -> tuple[float, float]:
     """Logarithms between which colours go."""
     values = rows.loc[rows["part"].isin(parts), "value"].to_numpy(float)
     values = values[np.isfinite(values)]
-    if not len(values):
-        return -1.0, 1.0
-    low, high = np.log10(np.percentile(values, [2, 98]).clip(min=LOWEST))
+    low, high = np.log10(np.percentile(values, [2, 98]).clip(min=LOWEST)) if len(values) else (-1.0, 1.0)
     return float(low), float(max(high, low + 1e-3))
 
 
@@ -337,19 +333,24 @@ def _spread(figure: go.Figure, blocks: int, lines: int) -> None:
     figure.update_layout(height=figure.layout.height + whole - inner)
 
 
-def _summary(table: pd.DataFrame, models: Sequence[str] = (RELU, IAFS, TREES)) -> str:
+def _summary(table: pd.DataFrame) -> str:
     course = table[table["part"] == "course"].sort_values("x").groupby(["table", "method", "seed"])["value"]
     rises = (course.last() - course.first()).groupby(["table", "method"]).mean()
     most = " and ".join(rises.unstack("table").idxmax().unique())
-    solution, around, aligned = (
-        _part(table, part).mean().unstack("table") for part in ("solution", "ambient", "alignment")
-    )
-    higher, known = (around > solution).sum().sum(), (around.notna() & solution.notna()).sum().sum()
-    means = aligned.reindex(list(models)).apply(lambda one: ", ".join(f"{x} {v:.2f}" for x, v in one.items()))
+    around = logarithms(_part(table, "ambient", RADIUS if "radius" in table else None))
+    more = [estimates.mean(gaps) for _, gaps in (around - logarithms(_part(table, "solution"))).items()]
+    higher, sure = sum(one.effect > 0 for one in more), sum(one.interval(LEVEL)[0] > 0 for one in more)
+    aligned, words = _part(table, "alignment"), []
+    for name in table["table"].unique():
+        known = {x: estimates.mean(aligned[name, x]) for x in (RELU, IAFS, TREES) if (name, x) in aligned}
+        halves = {x: np.ptp(one.interval(LEVEL)) / 2 for x, one in known.items()}
+        spread = {x: f" ± {half:.2f}" if np.isfinite(half) else "" for x, half in halves.items()}
+        words.append(
+            f"{', '.join(f'{x.split()[-1]} {one.effect:.2f}{spread[x]}' for x, one in known.items())} ({name})"
+        )
     return (
-        f"Complexity rises in training in {sum(rises > 0)} of {counted(len(rises), 'network')}, most"
-        f" with {most}, and is higher around the solution in {higher} of {known}. Alignment with axes:"
-        f" {'; '.join(f'{words} ({name})' for name, words in means.items())}."
+        f"Complexity rises in training in {sum(rises > 0)} of {counted(len(rises), 'network')}, most with {most}; it"
+        f" is higher around the solution in {higher} of {len(more)} (surely in {sure}). Alignment: {'; '.join(words)}."
     )
 
 
@@ -426,7 +427,7 @@ ENTRIES = (
         "Models of a table in weight space and in input space",
         "Models of a data set (IAFs: functions of the inputs): function, loss and complexity on the plane of training,"
         " complexity on a random plane, and answers around training rows",
-        "complexity rises in training, most with input functions, and is higher still around the solution; those have"
+        "on ELECTRICITY it rises most with input functions, and is higher still around the solution; those have"
         " boundaries along axes, as trees",
         plot=partial(fig24, columns=(*NETWORKS, TREES)),
         seeds=settings.SEEDS,
@@ -439,11 +440,11 @@ ENTRIES = (
         "Models of several tables in weight space and in input space",
         "Models of each data set (IAFs: functions of the inputs): complexity on the plane of training and on a random"
         " plane, and answers around a training row",
-        "the observations are similar across data sets",
+        "what is observed on ELECTRICITY (Figure 7) is similar on others",
         plot=fig24,
         claims=FIG24,
         seeds=settings.SEEDS | {"overnight": 12},
         minutes={"smoke": 0.2, "laptop": 6, "overnight": 40, "paper": 180},
-        **_of_tables("simplicity/fig24") | {"summary": partial(_summary, models=(RELU, IAFS, TREES, NEIGHBOURS))},
+        **_of_tables("simplicity/fig24"),
     ),
 )

@@ -107,8 +107,19 @@ def _summary(table: pd.DataFrame) -> str:
         return f"With no size do runs enough get to {PERCENT} for a ratio. {number}"
     known = ratios.values()
     depends = "How much sooner depends on the size. " if any(a.low > b.high for a in known for b in known) else ""
-    sizes = ", ".join(f"{_times(ratio)} with {_fraction(size)}" for size, ratio in ratios.items())
-    return f"{depends}To {PERCENT}, learned functions are so many times as fast as {RELU}: {sizes}. {number}"
+    sizes = ", ".join(f"{_times(ratio)} with {_fraction(size)}" for size, ratio in sorted(ratios.items()))
+    many = f"To {PERCENT}, learned functions are so many times as fast as {RELU}: {sizes}."
+    return f"{depends}{many}{_wide(table)} {number}"
+
+
+def _wide(table: pd.DataFrame) -> str:
+    """With which sizes wide networks with ReLU get there, and with which none does."""
+    marks = first_steps(table)
+    there = marks[(marks["width"] == WIDE) & (marks["method"] == RELU)].set_index("size")["step"].notna()
+    each = there.groupby(level=0).agg(["all", "any"])
+    never, always = (" and ".join(map(_fraction, each.index[rows])) for rows in (~each["any"], each["all"]))
+    words = f" At width {WIDE}, {RELU} never gets there with {never}, and always with {always}."
+    return words if never and always else ""
 
 
 def _times(ratio: Verdict) -> str:

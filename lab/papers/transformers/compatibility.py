@@ -22,7 +22,7 @@ from lab.papers.transformers.settings import ATTENTION, ATTENTION_GUESS, BASELIN
 from lab.plots import go, make_subplots
 from lab.plots.caption import counted, effect, set_reading, signed
 from lab.plots.differences import differences, spans
-from lab.plots.panels import above, line
+from lab.plots.panels import above, colour_bar, line
 from lab.plots.style import DELTA_RANGE, DIVERGING, GREY, INK, SIZE, TEMPLATE, faded
 from lab.statistics import INTERVAL, LEVEL
 from lab.tasks.named import task_title
@@ -78,8 +78,9 @@ def summary_fig11(table: pd.DataFrame) -> str:
     means = [f"{part} {effect(over_tasks(own_and_others(table, part)['own']))}" for part in parts]
     chance = " (by chance as many)" if count <= (1 - LEVEL) * len(cells) else ""
     return (
-        f"{count} of {counted(len(cells), 'cell')} of tasks learned here {'is' if count == 1 else 'are'} clear of seed"
-        f" noise{chance}. Mean gain with a task's own function, points [95 % interval over tasks]: {', '.join(means)}."
+        f"Mean gain with a task's own function, points [95 % interval over tasks]: {', '.join(means)}. Of"
+        f" {counted(len(cells), 'cell')} of tasks learned here {count} {'is' if count == 1 else 'are'} clear of seed"
+        f" noise{chance}."
     )
 
 
@@ -240,11 +241,13 @@ def fig11(table: pd.DataFrame) -> go.Figure:
         horizontal_spacing=0.02,
     )
     figure.update_layout(template=TEMPLATE, height=sum(HEIGHTS) + 210, margin={"l": 104, "r": 16, "t": 30, "b": 96})
-    colours = {"colorscale": DIVERGING, "cmin": -DELTA_RANGE, "cmax": DELTA_RANGE, "showscale": False}
-    figure.update_layout(coloraxis=colours)
+    bar = colour_bar("Δ accuracy (points)", -0.27, DELTA_RANGE * np.linspace(-1, 1, 5))
+    colours = {"colorscale": DIVERGING, "cmin": -DELTA_RANGE, "cmax": DELTA_RANGE, "colorbar": bar}
+    figure.update_layout(coloraxis=colours, margin_b=150, height=figure.layout.height + 54)
     _draw_means(figure, table)
     for column, (part, cells) in enumerate(parts.items(), 1):
-        draw(figure, Matrix(part, cells[~cells["task"].isin(dead)], framed=False), (2, column), small=True)
+        shown = cells[~cells["task"].isin(dead) & ~cells["architecture"].isin(dead)]
+        draw(figure, Matrix(part, shown, framed=False), (2, column), bare=True)
         above(figure, f"<b>Optimized: {part}</b>", 2, column)
         figure.update_yaxes(showticklabels=column == 1, row=2, col=column)
     figure.update_yaxes(title_text="optimized for", row=2, col=1)
@@ -254,10 +257,9 @@ def fig11(table: pd.DataFrame) -> go.Figure:
     set_reading(
         figure,
         "Above: points of accuracy minus the baseline's; mean over the tasks learned, 95 % interval over tasks (filled:"
-        " without 0); grey: one task each. Below, bold: the interval over"
-        f" {counted(seeds, 'seed')} leaves 0 out; pale: it does not."
-        + (" With two seeds that is as much chance as size: read columns, not cells." if seeds == 2 else ""),
-        f"Columns left out, for no model is better than a trivial answer: {names}." if dead else "",
+        f" without 0); grey: one task each. Below: means of {counted(seeds, 'seed')}; read columns, not cells, of"
+        " which each is as much chance as size.",
+        f"Left out, for no model is better than a trivial answer: {names}." if dead else "",
         _divergences(everything),
     )
     return figure
@@ -265,10 +267,10 @@ def fig11(table: pd.DataFrame) -> go.Figure:
 
 def own_and_others(table: pd.DataFrame, part: str) -> pd.DataFrame:
     """By task that is learned: the gain with the function of this part that was learned for it, and the mean gain with
-    those that were learned for other tasks; columns own, others."""
+    those that were learned for others of these tasks; columns own, others."""
     dead = unlearned(table)
     cells = delta(table[table["part"] == part])
-    cells = cells[~cells["task"].isin(dead)]
+    cells = cells[~cells["task"].isin(dead) & ~cells["architecture"].isin(dead)]
     same = np.where(cells["architecture"] == cells["task"], "own", "others")
     return cells.groupby(["task", same], sort=False)["delta"].mean().unstack().reindex(columns=["own", "others"])
 
@@ -288,18 +290,20 @@ def _draw_means(figure: go.Figure, table: pd.DataFrame) -> None:
         for at in range(1, len(heights)):  # names stay apart
             heights[at] = max(heights[at], heights[at - 1] + 3.5)
         for task, height in zip(last.index, heights, strict=True):
-            words = {
+            look = {"showlegend": False, "name": task_title(task), "hoverinfo": "skip"}
+            line(figure, (places[-1], places[-1] + 0.16), (last[task], height), faded(GREY, 0.5), (1, 1), 1, **look)
+            words: dict[str, Any] = {
                 "text": task_title(task),
                 "xanchor": "left",
-                "xshift": 10,
                 "font": {"color": INK, "size": SIZE - 2},
             }
-            figure.add_annotation(x=places[-1], y=height, showarrow=False, **words, row=1, col=1)
+            figure.add_annotation(x=places[-1] + 0.17, y=height, showarrow=False, **words, row=1, col=1)
         for at, part in zip(places, names, strict=True):
             mean = over_tasks(by_part[part][kind])
             differences(figure, [at], spans([mean]), METHODS[part], (1, 1))
             if np.isfinite(mean.effect):
-                words = {"text": f"<b>{signed(mean.effect)}</b>", "xanchor": "right", "xshift": -7, "yshift": 8}
+                words = {"text": f"<b>{signed(mean.effect)}</b>", "xanchor": "right", "xshift": -9}
+                words |= {"bgcolor": "rgba(255, 255, 255, 0.85)", "borderpad": 1}
                 figure.add_annotation(x=at, y=mean.effect, showarrow=False, **words, row=1, col=1)
     ticks = [*range(len(names)), *(apart + at for at in range(len(names)))]
     figure.update_xaxes(range=(-0.6, apart + len(names)), tickvals=ticks, ticktext=names * 2, row=1, col=1)

@@ -15,7 +15,7 @@ import torch
 
 from lab import tasks
 from lab.nonlinearity.part import as_module
-from lab.papers.compatibility import clear, delta
+from lab.papers.compatibility import delta
 from lab.papers.entry import Entry, Planned
 from lab.papers.tables import Labelled, learned_functions, per_run
 from lab.papers.transformers.learning_curves import by_method
@@ -25,7 +25,7 @@ from lab.plots.caption import set_reading, signed
 from lab.plots.differences import around, difference_key, differences
 from lab.plots.functions import fig6
 from lab.plots.panels import above, blank, grid, line, points
-from lab.plots.style import METHOD_SYMBOLS, SIZE, colour, faded
+from lab.plots.style import METHOD_SYMBOLS, SIZE, colour
 from lab.resolve import resolve
 from lab.run import Run
 from lab.spec import Knots, Learned, Shaped
@@ -131,8 +131,8 @@ def summary_fig12(table: pd.DataFrame) -> str:
     words = [f"{name} {_range(by_task)}" for name, by_task in ranges.items()]
     several = cells["low"].notna()
     ours = cells[several & (cells["method"] == SYMMETRIZED)]
-    noise = f"Symmetrized: clearly worse on {int((ours['high'] < 0).sum())} of {len(ours)} tasks"
-    noise += f"; {int(clear(cells[several]).sum())} of {several.sum()} differences are clear. "
+    worse, better = int((ours["high"] < 0).sum()), int((ours["low"] > 0).sum())
+    noise = f"Symmetrized: clearly worse on {worse} and better on {better} of {len(ours)} tasks. "
     return f"{noise if several.any() else ''}Minus learned: {'; '.join(words)}."
 
 
@@ -160,7 +160,7 @@ def _shown(rows: pd.DataFrame) -> dict[str, int]:
 
 NAMES = {BASELINE: "GELU", MLP: "learned", SYMMETRIZED: SYMMETRIZED, POLYNOMIAL: POLYNOMIAL, CHEBYSHEV: CHEBYSHEV}
 APART = {POLYNOMIAL: -0.15, CHEBYSHEV: 0.15}  # where both have a degree
-IMAGES = {"x": "φ(−x)", "y": "−φ(x)", "both": "−φ(−x)"}  # by mirror
+IMAGES = {"x": "left–right", "y": "upside down", "both": "turned by 180°"}  # by mirror
 
 
 def fig12(table: pd.DataFrame, functions: pd.DataFrame) -> go.Figure:
@@ -180,7 +180,6 @@ def fig12(table: pd.DataFrame, functions: pd.DataFrame) -> go.Figure:
         mirrors = of_task[of_task["method"] == SYMMETRIZED].dropna(subset=["correlation"]).head(1)
         image = "".join(f"{IMAGES[one.mirror]}: r = {one.correlation:.2f}" for one in mirrors.itertuples())
         above(figure, image, row, 1, side="right", size=SIZE - 2)
-        limits = around(known["delta"], known["low"], known["high"])
         for column, names, some in (
             (2, ["GELU", SYMMETRIZED], known[~known["method"].isin(APART)]),
             (3, degrees, known[known["method"].isin(APART)]),
@@ -188,16 +187,17 @@ def fig12(table: pd.DataFrame, functions: pd.DataFrame) -> go.Figure:
             if some.empty:
                 blank(figure, row, column, "not trained")
                 continue
+            limits = around(some["delta"], some["low"], some["high"])
             _draw_changes(figure, some, names, limits, (row, column))
-            figure.update_yaxes(range=limits, nticks=6, showticklabels=column == 2, row=row, col=column)
+            figure.update_yaxes(range=limits, nticks=6, row=row, col=column)
         figure.update_yaxes(title_text="φ(x)", row=row, col=1)
     for method in (BASELINE, *APART):
         look = {"name": NAMES[method], "legendgroup": method}
         points(figure, [None], [None], colour(method), (1, 2), 8, METHOD_SYMBOLS[method], **look)
-    above(figure, "accuracy − learned's", 1, 2)
-    above(figure, "accuracy − learned's, polynomials", 1, 3)
+    above(figure, "accuracy − learned's (points)", 1, 2)
+    above(figure, "the same of polynomials", 1, 3)
     figure.update_xaxes(title_text="input x", row=len(tasks), col=1)
-    figure.update_xaxes(title_text="degree", row=len(tasks), col=3)
+    figure.update_xaxes(title_text="degree (not to scale)", row=len(tasks), col=3)
     divergences = [
         f"{task_title(c.task)}, {c.architecture}: {c.lost} of {c.seeds + c.lost}" for c in cells.itertuples() if c.lost
     ]
@@ -216,7 +216,7 @@ def _draw_functions(figure: go.Figure, rows: pd.DataFrame, row: int) -> None:
     for method, width in ((MLP, 3), (SYMMETRIZED, 1.5)):
         part = rows[rows["method"] == method].sort_values("x")
         look: dict[str, Any] = {"name": NAMES[method], "legendgroup": method, "showlegend": row == 1}
-        ink = faded(colour(method), 0.5) if method == MLP else colour(method)
+        ink = colour(method)
         line(figure, part["x"], part["value"], ink, (row, 1), width, hovertemplate="φ(%{x:.2f}) = %{y:.3g}", **look)
     figure.update_yaxes(nticks=5, row=row, col=1)
 

@@ -14,11 +14,11 @@ from lab import estimates
 from lab.papers.claims import Claim, Verdict, absent, all_of, any_of
 from lab.papers.compatibility import clear
 from lab.papers.entry import Entry, Planned
-from lab.papers.heatmaps import FRAMED, KEY, Matrix, Scale, heatmaps
+from lab.papers.heatmaps import COLOURED, Matrix, Scale, heatmaps
 from lab.papers.tables import POINTS, Labelled, alive, compare_one, per_run, per_seed
 from lab.papers.transformers import language, settings
 from lab.papers.transformers.language import LINEAR, claim_on_texts, perplexity_changes, some_text, verdicts_of
-from lab.papers.transformers.matrix import comparable
+from lab.papers.transformers.matrix import comparable, learned_tasks
 from lab.papers.transformers.settings import BASELINE, FROM_GELU, MLP, TEXT_NAMES, TEXT_SEEDS, TEXTS, texts_origin
 from lab.plots import go
 from lab.plots.caption import bounds, effect, set_reading, signed
@@ -94,17 +94,18 @@ def summary_fig8(table: pd.DataFrame) -> str:
 
 
 def summary_fig9(table: pd.DataFrame) -> str:
-    words, cells = [], perplexity_cells(table)
-    for task, rows in table.groupby("task", sort=False):
+    words, dead = [], _dead(table)
+    cells = perplexity_cells(table)[lambda rows: ~rows["task"].isin(dead)]
+    for task, rows in table[~table["task"].isin(dead)].groupby("task", sort=False):
         known = perplexity_changes(rows, "architecture", BASELINE)
-        others = [one.effect for name, one in known.items() if name != task]
+        others = [one.effect for name, one in known.items() if name not in (task, MANO)]
         if task in known and others:
             ends = f"{signed(min(others))} to {signed(max(others))}" if len(others) > 1 else signed(others[0])
-            words.append(f"{task_title(task)} {signed(known[task].effect)} ({ends})")
+            of_mano = f"; MANO's {signed(known[MANO].effect)}" if MANO in known and task != MANO else ""
+            words.append(f"{task_title(task)} {signed(known[task].effect)} ({ends}{of_mano})")
     noise = f"{int(clear(cells).sum())} of {len(cells)} cells are clear of seed noise. "
-    return (
-        noise if cells["low"].notna().any() else ""
-    ) + f"With a text's own function (others'), %: {'; '.join(words)}."
+    said = f"With a text's own function (other texts'), %: {', '.join(words)}."
+    return (noise if cells["low"].notna().any() else "") + said
 
 
 def summary_fig15(table: pd.DataFrame) -> str:
@@ -171,13 +172,17 @@ def _characters_gain_more(table: pd.DataFrame) -> Verdict:
     return Verdict(estimates.mean(both, "texts", "texts, of one search each"), above=0.0, unit=POINTS)
 
 
+def _whose(other: str, task: object) -> str:
+    return f"{task_title(other)}'s on {task_title(str(task))}"
+
+
 def _differences_are_small(table: pd.DataFrame) -> Verdict:
     """On each text, perplexity with a function of another text against that with its own."""
     verdicts, texts = [], table[table["task"] != MANO]
     for task, rows in texts.groupby("task", sort=False):
         known = rows[rows["architecture"].isin(texts["task"])]
         for other, change in perplexity_changes(known, "architecture", str(task)).items():
-            verdicts.append(Verdict(change, above=-SMALL, below=SMALL, unit="%", case=f"{other} on {task}"))
+            verdicts.append(Verdict(change, above=-SMALL, below=SMALL, unit="%", case=_whose(other, task)))
     return all_of(verdicts)
 
 
@@ -356,10 +361,23 @@ PERPLEXITIES = Scale(
 def fig9(table: pd.DataFrame) -> go.Figure:
     """Rows: whose function; columns: what the model is trained on. table: task, architecture, seed, perplexity."""
     cells = perplexity_cells(table)
-    figure = heatmaps([Matrix("", cells)], PERPLEXITIES, ("function learned for", "trained on"), left=176)
-    known = cells["low"].notna().any()
-    set_reading(figure, KEY if known else FRAMED, language.spread(table, "±"))
+    dead = _dead(table)
+    one = Matrix("", cells, dead, framed=False)
+    figure = heatmaps([one], PERPLEXITIES, ("function learned for", "trained on"), left=176)
+    known, names = cells["low"].notna().any(), ", ".join(map(task_title, sorted(dead)))
+    set_reading(
+        figure,
+        COLOURED if known else "",
+        f"†: no model of {names} is better than a trivial answer, nor was that of its search." if dead else "",
+        language.spread(table, "±"),
+    )
     return figure
+
+
+def _dead(table: pd.DataFrame) -> frozenset[str]:
+    """MANO, where no model has learned it."""
+    known = table[table["task"] == MANO]
+    return frozenset({MANO}) if len(known) and MANO not in learned_tasks(known) else frozenset()
 
 
 def perplexity_cells(table: pd.DataFrame) -> pd.DataFrame:

@@ -22,7 +22,7 @@ from lab.papers.tables import POINTS, Labelled, alive, gains_on_rows, per_run
 from lab.plots import go
 from lab.plots.caption import set_reading
 from lab.plots.panels import Panel, grid, name_axes, place, points, whiskers
-from lab.plots.style import METHOD_SYMBOLS, colour, faded, method_title, methods_of
+from lab.plots.style import INK, METHOD_SYMBOLS, colour, faded, method_title, methods_of
 from lab.statistics import INTERVAL, over_seeds
 
 SIMILAR, OTHER = 2.0, 4.0  # points of accuracy within which models are "similar" (Figure 2), and beyond which not
@@ -231,8 +231,8 @@ def _by_mode(table: pd.DataFrame) -> str:
 
 
 def _best_depths(table: pd.DataFrame) -> str:
-    methods = [method for method in METHODS if (table["method"] == method).any()]
-    words = []
+    tried = table.groupby("method")["layers"].nunique()
+    methods, words = [method for method in METHODS if tried.get(method, 0) > 1], []
     for (name, mode), rows in retained(table).groupby(["set", "mode"], sort=False):
         depths = rows.groupby("method")["layers"].first()
         words.append(f"{TITLES[name]}, {mode} {', '.join(str(depths.get(method, '–')) for method in methods)}")
@@ -305,6 +305,11 @@ def fig17(table: pd.DataFrame) -> go.Figure:
             look |= {"legendgroup": f"printed {method}", "showlegend": legend}
             figure.add_scatter(x=x, y=[pair[which] for pair in theirs.values()], row=at[0], col=at[1], **look)
         legend &= not theirs
+        chosen = alive(retained(rows)).groupby("method")[["layers", "accuracy"]].mean()
+        x = [chosen.loc[one, "layers"] + (methods.index(one) - 1.5) * SPREAD / 2 for one in chosen.index]
+        ring = {"mode": "markers", "name": "best on validation data", "showlegend": not number, "hoverinfo": "skip"}
+        ring["marker"] = {"symbol": "circle-open", "size": 17, "color": INK, "line": {"width": 1.6}}
+        figure.add_scatter(x=x, y=100 * chosen["accuracy"], row=at[0], col=at[1], legendgroup="chosen", **ring)
     figure.update_xaxes(tickvals=depths, range=(min(depths) - 0.5, max(depths) + 0.5))
     name_axes(figure, len(heads), len(modes), "hidden layers", "test accuracy (%)")
     set_reading(

@@ -34,7 +34,7 @@ from lab.papers.simplicity.images.settings import (
 )
 from lab.papers.tables import Labelled, alive, gains_on_rows, ratios
 from lab.plots import go
-from lab.plots.caption import set_reading, true_minus
+from lab.plots.caption import effect, set_reading, true_minus
 from lab.plots.panels import above, grid, log_axis, place, points
 from lab.plots.style import BLACK, CELL_INK, METHOD_SYMBOLS, SIZE, colour, faded, method_title, methods_of
 from lab.probes.calling import function_of
@@ -146,8 +146,9 @@ def _summary(table: pd.DataFrame) -> str:
     """Where functions from zero are more accurate than ReLU, and where more complex models are, and where less."""
     rows = alive(table)
     ranks = {case: _over_models(part) for case, part in rows.groupby(["set", "mode"], sort=False) if len(part) > 2}
-    sides = {f"Against {RELU}, functions from zero": _from_zero(rows), "With more total variation, models": ranks}
-    return " ".join(f"{subject} are {_surely(gains)}." for subject, gains in sides.items() if gains)
+    subject = f"Against {RELU}, functions from zero"
+    sides = {subject: _from_zero(rows), "With more total variation, models": ranks}
+    return " ".join(f"{of} are {_surely(gains, of == subject)}." for of, gains in sides.items() if gains)
 
 
 def _from_zero(rows: pd.DataFrame) -> dict[tuple, estimates.Estimate]:
@@ -163,8 +164,9 @@ def _from_zero(rows: pd.DataFrame) -> dict[tuple, estimates.Estimate]:
     return gains
 
 
-def _surely(differences: dict[tuple, estimates.Estimate]) -> str:
-    """In which modes, and on which sets if not on all, accuracy is surely higher, and where lower."""
+def _surely(differences: dict[tuple, estimates.Estimate], points: bool) -> str:
+    """In which modes, and on which sets if not on all, accuracy is surely higher, and where lower. points: whether a
+    difference is one of accuracy, which is said of one set."""
     kinds: dict[str, dict[str, list[str]]] = {"more": {}, "less": {}}
     for (name, mode), difference in differences.items():
         low, high = difference.interval(LEVEL)
@@ -174,6 +176,8 @@ def _surely(differences: dict[tuple, estimates.Estimate]) -> str:
     every = [mode for _, mode in differences]
     for kind, modes in kinds.items():
         some = {mode: f" ({', '.join(names)})" * (len(names) < every.count(mode)) for mode, names in modes.items()}
+        if points and len({name for name, _ in differences}) == 1:  # of one set, the number itself
+            some = {mode: f" ({effect(one)} points)" for (_, mode), one in differences.items() if mode in modes}
         cases = " and ".join(f"{mode}{names}" for mode, names in some.items())
         words += [f"{kind if words else f'surely {kind} accurate'} in {cases}"] if cases else []
     return ", ".join(words) or "nowhere surely more or less accurate"
@@ -182,7 +186,8 @@ def _surely(differences: dict[tuple, estimates.Estimate]) -> str:
 def fig4(table: pd.DataFrame) -> go.Figure:
     """One panel a mode: test accuracy against complexity, one mark a model. table: see `measure`."""
     modes = list(table["mode"].unique())
-    figure = grid([f"as {mode}" for mode in modes], len(modes), 280, top=92, horizontal=50)
+    heads = [f"{TITLES[table['set'].iloc[0]]} as {mode}" for mode in modes]
+    figure = grid(heads, len(modes), 280, top=92, horizontal=50)
     for number, mode in enumerate(modes):
         _against_complexity(figure, table[table["mode"] == mode], place(number, len(modes)), legend=not number)
     figure.update_yaxes(title_text="test accuracy (%)", col=1)
@@ -276,7 +281,7 @@ ENTRIES = (
         "3.2",
         "MNIST: accuracy against complexity",
         f"Test accuracy and complexity of {SHOWN}",
-        "accuracy and complexity are correlated only for regression, where functions learned from zero are best",
+        "both are correlated only for regression, where functions learned from zero are best",
         plan=lambda scale, seeds: plan(scale, seeds, FIRST),
         plot=fig4,
         origin=origin(FIRST),

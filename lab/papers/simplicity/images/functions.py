@@ -190,14 +190,14 @@ def _detours(functions: pd.DataFrame, method: str) -> pd.DataFrame:
     return (ways - ranges).div(ranges.mean(axis=1), axis=0)
 
 
-def _on_each(numbers: Mapping[str, pd.Series], above: float) -> Verdict:
+def _on_each(numbers: Mapping[str, pd.Series], above: float, unit: str) -> Verdict:
     """The mean over the functions of each set, (set, search, restart), by reading."""
 
     def on_sets(each: pd.Series) -> Verdict:
         count = each.index.unique("search").size
         covers = f"restarts of {count} searches" if count > 1 else "restarts of one search"
         return all_of(
-            Verdict(estimates.mean(values, "functions", covers), above=above, case=TITLES[str(name)])
+            Verdict(estimates.mean(values, "functions", covers), above=above, case=TITLES[str(name)], unit=unit)
             for name, values in each.groupby("set", sort=False)
         )
 
@@ -209,7 +209,7 @@ def _more_irregular(functions: pd.DataFrame, method: str) -> Verdict:
     pair, whose functions have nothing in common but the set."""
     pairs = {name: _turns(functions, method, knots) for name, knots in SMOOTHED.items()}
     pairs["over the range of both"] = _detours(functions, method)
-    return _on_each({name: one[REGRESSION] - one[CLASSIFICATION] for name, one in pairs.items()}, above=0.0)
+    return _on_each({name: one[REGRESSION] - one[CLASSIFICATION] for name, one in pairs.items()}, 0.0, "× range")
 
 
 def _left_relu(functions: pd.DataFrame, scale: str) -> str:
@@ -232,13 +232,13 @@ def _like_gelu(functions: pd.DataFrame) -> Verdict:
         shares["at the inputs"][name, number, restart] = share_of_gelu(x, y, density)
         shares["at all knots"][name, number, restart] = share_of_gelu(x, y, np.ones_like(x))
     series = {reading: pd.Series(each).rename_axis(["set", "search", "restart"]) for reading, each in shares.items()}
-    return _on_each(series, above=0.5)
+    return _on_each(series, 0.5, "of the way to GELU")
 
 
 def _wavelet(functions: pd.DataFrame) -> Verdict:
     """Ups and downs of functions learned from zero for classification; a monotone one has 1."""
     return _on_each(
-        {name: _turns(functions, FROM_ZERO, knots)[CLASSIFICATION] for name, knots in SMOOTHED.items()}, above=2.0
+        {name: _turns(functions, FROM_ZERO, knots)[CLASSIFICATION] for name, knots in SMOOTHED.items()}, 2.0, "× range"
     )
 
 
@@ -291,7 +291,7 @@ def _likeness(rows: pd.DataFrame) -> str:
     relu, gelu = 100 * rows[["relu", "gelu"]].mean()
     like = {(True, True): "both", (False, False): "neither", (True, False): "ReLU", (False, True): "GELU"}
     verdict = like[bool(relu > 100 * LIKE), bool(gelu > 100 * LIKE)]
-    turns = f"neither; ups and downs {rows['turns'].mean():.1f} × range"
+    turns = f"neither; thin: {rows['turns'].mean():.1f} × range"
     return "like " + (turns if verdict == "neither" else f"{verdict}: ReLU {relu:.1f} %, GELU {gelu:.1f} %")
 
 
@@ -301,7 +301,7 @@ def _like_which(table: pd.DataFrame) -> str:
     of_mode = chosen[chosen["method"] == FROM_RELU].groupby("mode")[["relu", "gelu"]].mean()
     relu, gelu = 100 * of_mode.loc[CLASSIFICATION]
     words = both if min(relu, gelu) > 100 * LIKE else f"nearer to {'ReLU' if relu > gelu else 'GELU'}"
-    too = ", as for regression" if words == both and min(of_mode.loc[REGRESSION]) > LIKE else ""
+    too = "; so is that for regression" if words == both and min(of_mode.loc[REGRESSION]) > LIKE else ""
     ups = chosen[chosen["method"] == FROM_ZERO].itertuples()
     turns = " and ".join(f"{row.turns:.1f} times ({row.mode})" for row in ups)
     first = f"For classification, the function from ReLU is {words} ({relu:.1f} and {gelu:.1f} % of its variance){too}"
@@ -310,16 +310,18 @@ def _like_which(table: pd.DataFrame) -> str:
 
 def _averaged_summary(functions: pd.DataFrame) -> str:
     """What is left of the ups and downs where knots are averaged, of functions learned from zero."""
-    words = []
+    words, signs = [], set()
     for name, knots in {f"averaged over {AVERAGED} knots": AVERAGED, "with the noise of single knots": 1}.items():
         turns = _turns(functions, FROM_ZERO, knots)
         gap = estimates.mean(turns[REGRESSION] - turns[CLASSIFICATION])
         low, high = gap.interval(LEVEL)
         verdict = ", more irregular" if low > 0 else ", less irregular" if high < 0 else ", not clearly different"
         words.append(f"{name}, {effect(gap)}{verdict if np.isfinite(low) else ''}")
+        signs.add(verdict)
+    first = "It depends on the noise of single knots. " if len(signs) > 1 else ""
     return (
-        "Functions from zero for regression, against those for classification (difference in ups and downs, in"
-        f" multiples of their range, over all restarts and searches): {'; '.join(words)}."
+        f"Are functions from zero more irregular for regression? {first}Ups and downs less those for classification,"
+        f" in multiples of the range: {'; '.join(words)}."
     )
 
 
@@ -352,8 +354,9 @@ def draw(table: pd.DataFrame, functions: pd.DataFrame) -> go.Figure:
     figure.update_xaxes(title_text="input x", row=len(kinds))
     set_reading(
         figure,
-        f"Percent: how much of a function's variance ReLU and GELU explain; neither: {100 * LIKE:g} % at most. Ups and"
-        f" downs: total variation. Thick: average over {AVERAGED} knots, and thin the function itself; layer-specific"
+        f"Percent: how much of a function's variance ReLU and GELU explain; neither: {100 * LIKE:g} % at most. Thin:"
+        " the function itself, and its ups and downs (total variation). Thick:"
+        f" its average over {AVERAGED} knots; layer-specific"
         f" ones (the best of restarts from ReLU and from zero) and what is like ReLU (to |x| = {CLOSE:g}) are drawn as"
         " they are. Shaded: inputs in a trained network. Grey: other restarts.",
     )

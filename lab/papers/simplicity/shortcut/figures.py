@@ -100,6 +100,12 @@ def _steering(table: pd.DataFrame) -> str:
     return f"{text[0].upper()}{text[1:]}."
 
 
+_PREFERS = (
+    "prefers: accuracy where its tile alone tells the label minus that where the other one does; each function and ReLU"
+    " at the step that is best on validation data of that tile"
+)
+
+
 def fig9(table: pd.DataFrame, functions: pd.DataFrame) -> go.Figure:
     """Top: how much more than ReLU each function prefers its tile, and accuracy over training. Bottom: the functions.
 
@@ -120,9 +126,7 @@ def fig9(table: pd.DataFrame, functions: pd.DataFrame) -> go.Figure:
     figure.update_yaxes(title_text="φ(x)", row=2, col=1)
     set_reading(
         figure,
-        "Prefers: accuracy where its tile alone tells the label minus that where the other one does; each function and"
-        " ReLU at the step that is best on validation data of that tile. Small, thin: one run; large, thick: means;"
-        f" whiskers: {INTERVAL}.",
+        f"Above, left: {_PREFERS}. Small, thin: one run; large, thick: means; whiskers: {INTERVAL}.",
         _diverged(table, names),
     )
     return figure
@@ -159,8 +163,8 @@ def fig25(table: pd.DataFrame, functions: pd.DataFrame) -> go.Figure:
     set_reading(
         figure,
         "Thin lines: one run; thick: mean over seeds. Trained on … alone: where only this tile tells the label, stopped"
-        f" early. Below: whiskers, {INTERVAL}; r: correlation of a function's values with"
-        " ReLU's.",
+        f" early. Below: {_PREFERS} (a noisy step, so that whiskers are wide, even where a function stayed ReLU);"
+        f" whiskers: {INTERVAL}; r: correlation of a function's values with ReLU's.",
         _diverged(table, names),
     )
     return figure

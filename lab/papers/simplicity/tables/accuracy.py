@@ -141,10 +141,10 @@ def over_relu(table: pd.DataFrame) -> str:
         known = [one.estimate for one in gains_over_relu(table, method).values()]
         ends = [one.interval(LEVEL) for one in known]
         less = sum(high < 0 for _, high in ends)
-        sure = f"{sum(low > 0 for low, _ in ends)}{f', {less} below' if less else ''}"
-        words += [f"{method} on {sum(one.effect > 0 for one in known)} ({sure})"] * bool(known)
+        sure = f"{sum(low > 0 for low, _ in ends)} surely{f', {less} surely below' if less else ''}"
+        words += [f"{method} {sum(one.effect > 0 for one in known)} ({sure})"] * bool(known)
     where = counted(table["table"].nunique(), "table")
-    return f"Above ReLU (surely): {', '.join(words)} of {where}."
+    return f"Of {where}, above ReLU: {', '.join(words)}."
 
 
 def over_tables(table: pd.DataFrame, ours: str, theirs: str, **claimed) -> Verdict:
@@ -241,9 +241,9 @@ FIG20 = (
 def _summary(table: pd.DataFrame) -> str:
     best = table[table["chosen"].astype(bool)]
     means = 100 * best.groupby(["method", "table"], sort=False)["accuracy"].mean().groupby("method", sort=False).mean()
-    text = ", ".join(f"{method} {means[method]:.1f} %" for method in means.sort_values().index)
+    text = ", ".join(f"{method} {means[method]:.1f}" for method in means.sort_values().index)
     count = best["table"].nunique()
-    return f"Mean accuracy on {count} table{'s' if count > 1 else ''}: {text}."
+    return f"Mean accuracy on {count} table{'s' if count > 1 else ''} in %: {text}."
 
 
 def _gap_summary(table: pd.DataFrame) -> str:
@@ -304,8 +304,8 @@ def fig20(table: pd.DataFrame) -> go.Figure:
     name_axes(figure, len(names), COLUMNS, "test accuracy (%)", "")
     set_reading(
         figure,
-        f"Mean over seeds. Whiskers: {INTERVAL}. k-NN and trees are fitted once. Grey line: ReLU's mean. Axes differ;"
-        " ←: left of the axis.",
+        f"Mean over seeds. Whiskers: {INTERVAL} alone; what is sure, and claims, count the test rows, too. k-NN and"
+        " trees are fitted once. Grey line: ReLU's mean. Axes differ; ←: left of the axis.",
     )
     return figure
 
@@ -383,7 +383,7 @@ ENTRIES = (
         "E.4",
         "Kinds of models on each table",
         f"Test accuracy on each table: {SHOWN}",
-        "in almost all cases ReLU is surpassed by TanH with a prefactor, learned functions and input functions",
+        "in almost all cases ReLU is surpassed by TanH, learned and input functions",
         plot=fig20,
         summary=lambda table: f"{over_relu(table)} {_summary(table)}",
         claims=FIG20,

@@ -274,7 +274,8 @@ def words(
     departure from the paper."""
     shows, paper_says = f"{entry.shows}.", f"Paper: {entry.paper_says}."
     sizes = sizes_beside_paper(facts["departures"])
-    earlier = f"Trained before these settings changed: {facts[EARLIER]}." if EARLIER in facts else ""
+    older = "Trained before these settings changed, so compare with no other figure"
+    earlier = f"{older}: {facts[EARLIER]}." if EARLIER in facts else ""
     made = f"Scale {facts['scale']}, {facts['device_name']}"
     if facts["runs"]:
         searches = f" and {counted(len(facts['searches']), 'search', 'searches')}" if facts["searches"] else ""
@@ -295,7 +296,6 @@ def words(
     departed = f"Departures from the paper: {'; '.join(facts['departures']) or 'none known'}."
     departed += " Where the paper is silent, see `guesses` in provenance.json." if facts["guesses"] else ""
     count = seeds_note(table) if facts["runs"] and not re.search(r"\d seeds?\b", summary) else ""
-    older = " Settings of some tasks were others (see below): compare with no other figure." if earlier else ""
-    headline = [shows + older, " ".join(filter(None, [summary, count, paper_says])), *verdicts, sizes, earlier]
+    headline = [shows, " ".join(filter(None, [summary, count, paper_says])), *verdicts, sizes, earlier]
     caption = [shows, summary, paper_says, *verdicts, entry.numbers(table), made, earlier, departed]
     return true_minus("\n".join(filter(None, headline))), true_minus("\n".join(filter(None, caption)))

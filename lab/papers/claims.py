@@ -160,20 +160,24 @@ NOTHING = absent("no such runs")
 
 def judged_lines(rows: Iterable[Mapping[str, Any]]) -> list[str]:
     """Claims as captions have them, those not measured for the same reason in one line. rows: claim, and what
-    `Verdict.row` has; a case of many words, which lists readings, is left to the scorecard."""
+    `Verdict.row` has; of a case of many words, which lists readings, the first few."""
     lines: dict[str, list[str]] = {}
     for row in rows:
-        case = row["case"] if len(row["case"]) <= SHORT else row["case"].partition(": ")[0]
-        short = {**row, "case": case if len(case) <= SHORT else ""}
-        level = f" at {100 * row['level']:.1f} % for its several cases" if row["level"] > LEVEL else ""
-        over = level if row["covers"] in SEEDS_ALONE else f"{level} over {row['covers']}"
-        over = over if isfinite(row["low"]) else ""
-        other = row["stand_in"].partition(EARLIER_RUNS)[0].rstrip("; ")  # which have a line of their own
-        on = f"; measured on {other}" if other else ""
-        why = row["reason"] or f"{effect_found(short)}{over}; claimed {claimed(row)}{on}"
         word = "Not judged here" if row["reason"] else row["verdict"].capitalize()
-        lines.setdefault(f"{word} ({why})", []).append(row["claim"])
+        lines.setdefault(f"{word} ({row['reason'] or _decided_by(row)})", []).append(row["claim"])
     return [f"{verdict}: {'; '.join(claims)}." for verdict, claims in lines.items()]
+
+
+def _decided_by(row: Mapping[str, Any]) -> str:
+    """The effect; its interval, how wide it is for several cases, and what it covers but seeds; what is claimed; and on
+    what it was measured. Runs with earlier settings have a line of their own."""
+    case = row["case"] if len(row["case"]) <= SHORT else row["case"].partition(": ")[0]
+    level = f" at {100 * row['level']:.1f} % for its several cases" if row["level"] > LEVEL else ""
+    over = level if row["covers"] in SEEDS_ALONE else f"{level} over {row['covers']}"
+    found = effect_found({**row, "case": case if len(case) <= SHORT else ""})
+    other = row["stand_in"].partition(EARLIER_RUNS)[0].rstrip("; ")
+    on = f"; measured on {other}" if other else ""
+    return f"{found}{over if isfinite(row['low']) else ''}; claimed {claimed(row)}{on}"
 
 
 def effect_found(row: Mapping[str, Any]) -> str:

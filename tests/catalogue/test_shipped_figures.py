@@ -14,7 +14,7 @@ import pytest
 import lab
 from lab.catalogue import scorecard
 from lab.catalogue.build import check
-from lab.catalogue.figure import EARLIER, WIDTH, Figure
+from lab.catalogue.figure import EARLIER, WIDTH, Figure, sizes_beside_paper
 from lab.catalogue.registry import entry
 from lab.catalogue.results import SEAL, Results, every
 from lab.catalogue.shipped import resolve_scale, shipped_plan
@@ -193,10 +193,12 @@ def test_an_image_says_what_is_seen_and_the_result_and_a_page_the_rest(one):
     card = [row for row in verdicts(one.scale) if row["entry"] == one.name and "tasks" not in one.facts]
     assert len(card) == (0 if "tasks" in one.facts else len(found.claims))
     judged = list(map(true_minus, judged_lines(card)))
-    assert more[: len(judged)] == judged and len(more) == len(judged) + (EARLIER in made.provenance)
-    assert all(
-        row["verdict"].capitalize() in made.headline and true_minus(row["claim"]) in made.headline for row in card
-    )
+    sizes = sizes_beside_paper(made.provenance["departures"])
+    assert more[: len(judged)] == judged and len(more) == len(judged) + bool(sizes) + (EARLIER in made.provenance)
+    assert not sizes or more[len(judged)] == true_minus(sizes)
+    for row in card:
+        word = "Not judged here" if row["reason"] else row["verdict"].capitalize()
+        assert word in made.headline and true_minus(row["claim"]) in made.headline
     assert seen == f"{found.shows}." and made.summary in result and found.paper_says in result
     if "seed" in made.table and one.specs:
         reported = made.table[made.table["split"] == "test"] if "split" in made.table else made.table

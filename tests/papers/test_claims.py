@@ -21,6 +21,7 @@ from lab.papers.claims import (
     absent,
     all_of,
     any_of,
+    judged_lines,
 )
 from lab.papers.crossing import grokking as crossing_grokking
 from lab.papers.simplicity.shortcut.measures import _steers, steering
@@ -208,6 +209,24 @@ def test_the_verdict_is_where_the_interval_lies():
     assert word(2.0, 9.0, above=0.5, below=2.0) == FAILS
     assert word(np.nan, np.nan, above=0.0) == UNDECIDED
     assert word(0.1, 2, above=0.0, reason="no run learned it") == ABSENT
+
+
+def test_a_line_of_a_caption_says_how_wide_an_interval_is_and_what_it_covers():
+    """As one interval of a number is drawn, the line of a claim with several cases says why it has another."""
+    one = Verdict(estimates.mean([1.0, 1.1, 1.2]), above=0.0, unit="points", case="heloc")
+
+    def line(verdict: Verdict) -> str:
+        (said,) = judged_lines([{"claim": "X"} | verdict.row()])
+        return said
+
+    low, high = one.interval
+    assert line(one) == f"Holds (heloc: 1.1 points [{low:.3g}, {high:.3g}]; claimed above 0): X."
+    ends = "[{:.3g}, {:.3g}]".format(*one.corrected(10).interval)
+    assert f"Holds (heloc: 1.1 points {ends} at 99.5 % for its several cases; claimed" in line(one.corrected(10))
+    rows = replace(one, estimate=replace(one.estimate, covers="seeds, and rows of the test split"), stand_in="plays")
+    assert " over seeds, and rows of the test split; claimed above 0; measured on plays): X." in line(rows)
+    assert line(replace(one, case=f"heloc: {'of each reading ' * 9}")) == line(one)
+    assert line(absent("no such runs")) == "Not judged here (no such runs): X."
 
 
 def test_several_cases():

@@ -24,7 +24,7 @@ from lab.papers.codes import (
 )
 from lab.papers.entry import Entry, Planned
 from lab.papers.hypernetwork import logic
-from lab.papers.hypernetwork.settings import LOGIC_SEEDS, ONE, READ, READ_HELD_OUT, best_runs, origin, read_length
+from lab.papers.hypernetwork.settings import ONE, READ, READ_HELD_OUT, SEEDS, best_runs, origin, read_length
 from lab.papers.tables import Labelled, percent, span
 from lab.plots import latent_codes
 from lab.run import Run
@@ -177,7 +177,7 @@ ENTRIES = (
             " standardized codes, yes and no weighted to count alike), trained on fresh examples of functions that the"
             " model was trained on, tested on functions it was not",
         ],
-        seeds=LOGIC_SEEDS,
+        seeds=SEEDS,
         claims=FIG2B,
         examples={"smoke": 200, "laptop": 4_000, "overnight": 8_000, "paper": 16_000},
         minutes={"smoke": 0.5, "laptop": 8, "overnight": 70, "paper": 10},

@@ -50,7 +50,6 @@ HELD_OUT = {
     "paper": (0.1, 0.3, 0.5, 0.7, 0.9),
 }
 SEEDS = {"smoke": 2, "laptop": 3, "overnight": 3, "paper": 3}
-LOGIC_SEEDS = SEEDS | {"overnight": 6}
 ONE = dict.fromkeys(SCALES, 1)
 POINT = ["rate", "decay", "warmup"]  # of the grid that hyper-parameters are picked from
 

@@ -213,7 +213,7 @@ FIG14 = (
         "every-specific",
         "An activation learned on all tasks scores above task-specific ones",
         _gains("every", "specific"),
-        decides="six more searches of the function for all operations",
+        decides="more searches of the function for all operations",
         hours=0.3,
     ),
 )

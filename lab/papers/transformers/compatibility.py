@@ -241,9 +241,9 @@ def fig11(table: pd.DataFrame) -> go.Figure:
         horizontal_spacing=0.02,
     )
     figure.update_layout(template=TEMPLATE, height=sum(HEIGHTS) + 210, margin={"l": 104, "r": 16, "t": 30, "b": 96})
-    bar = colour_bar("Δ accuracy (points)", -0.27, DELTA_RANGE * np.linspace(-1, 1, 5))
+    bar = colour_bar("Δ accuracy (points)", -0.21, DELTA_RANGE * np.linspace(-1, 1, 5))
     colours = {"colorscale": DIVERGING, "cmin": -DELTA_RANGE, "cmax": DELTA_RANGE, "colorbar": bar}
-    figure.update_layout(coloraxis=colours, margin_b=150, height=figure.layout.height + 54)
+    figure.update_layout(coloraxis=colours, margin_b=158, height=figure.layout.height + 62)
     _draw_means(figure, table)
     for column, (part, cells) in enumerate(parts.items(), 1):
         shown = cells[~cells["task"].isin(dead) & ~cells["architecture"].isin(dead)]

@@ -160,7 +160,7 @@ def _shown(rows: pd.DataFrame) -> dict[str, int]:
 
 NAMES = {BASELINE: "GELU", MLP: "learned", SYMMETRIZED: SYMMETRIZED, POLYNOMIAL: POLYNOMIAL, CHEBYSHEV: CHEBYSHEV}
 APART = {POLYNOMIAL: -0.15, CHEBYSHEV: 0.15}  # where both have a degree
-IMAGES = {"x": "left–right", "y": "upside down", "both": "turned by 180°"}  # by mirror
+IMAGES = {"x": "mirrored left–right", "y": "mirrored top–bottom", "both": "turned by 180°"}  # by mirror
 
 
 def fig12(table: pd.DataFrame, functions: pd.DataFrame) -> go.Figure:

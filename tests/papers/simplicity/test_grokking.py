@@ -180,11 +180,12 @@ def test_a_caption_says_never_of_what_no_run_reaches_and_which_side_of_a_bound_a
     assert "never" not in said(first, learns, sooner) + said(speeds, learns, sooner)
     assert said(first, fails, fails).endswith(": never with either: a+b (mod 27).")
     assert said(speeds, fails, fails).endswith(": never with either on 1 operation.")
-    assert said(speeds, fails, sooner).endswith("2.1 at least (ReLU never).")  # 100 steps over 47.5
-    assert said(speeds, sooner, fails).endswith("0.5 at most (learned never).")
+    assert said(speeds, fails, sooner).endswith("2.1 at least (ReLU not in 100 steps).")  # 100 steps over 47.5
+    assert said(speeds, sooner, fails).endswith("0.5 at most (learned not in 100 steps).")
     several = [pd.concat([one.assign(seed=seed) for seed in range(3)]) for one in (learns, sooner)]
-    assert said(speeds, *several).startswith("Mean accuracy over training surely higher on 1 of 1 operation.")
-    assert said(speeds, *several[::-1]).startswith("Mean accuracy over training surely higher on 0 of 1 operation.")
+    assert said(speeds, *several).startswith("Mean accuracy surely higher on 1 of 1 operation (mod 27; paper: 22).")
+    fewer = "Mean accuracy surely higher on 0 of 1 operation (mod 27; paper: 22; not on a+b)."
+    assert said(speeds, *several[::-1]).startswith(fewer)
 
 
 def test_searches_of_a_version_share_no_restart_and_are_used_with_the_same_care():
@@ -283,7 +284,7 @@ def test_a_caption_counts_runs_that_fall_back_and_never_leaves_some_out_of_a_rat
 
 
 def test_how_much_sooner_depends_on_the_size_where_ratios_do():
-    def said(*firsts):
+    def said(*firsts, wide=((1.0, RELU, 1000, 512),)):
         steps = np.arange(100, 2001, 100)
         kinds = [
             (1.0, RELU, 1000, 64),
@@ -295,7 +296,7 @@ def test_how_much_sooner_depends_on_the_size_where_ratios_do():
             pd.DataFrame(
                 {"step": steps, "accuracy": (steps >= first + 100 * seed) * 1.0, "seed": seed, "size": size}
             ).assign(method=method, width=width)
-            for size, method, first, width in [*kinds, (1.0, RELU, 1000, 512)]
+            for size, method, first, width in [*kinds, *wide]
             for seed in range(2 if width == 512 else 4)
         ]
         return sizes._summary(pd.concat(parts).assign(task="a+b mod 27", diverged=False))
@@ -303,6 +304,9 @@ def test_how_much_sooner_depends_on_the_size_where_ratios_do():
     assert "depends" not in said(500, 500) and said(500, 500).endswith("4 seeds (2 at width 512).")
     assert said(200, 900).startswith("How much sooner depends on the size. To 95 %,")
     assert said(5000, 900).count(" with ") == 2
+    both = said(500, 500, wide=((1.0, RELU, 5000, 512), (0.5, RELU, 900, 512)))
+    assert " At width 512, ReLU never gets there with 1, and always with ½. " in both
+    assert "At width" not in said(500, 500)
     never = sizes._summary(
         pd.DataFrame({"step": [1, 2], "accuracy": 0.0, "seed": 0, "size": 1.0, "width": 64})
         .merge(pd.DataFrame({"method": [RELU, LEARNED]}), how="cross")

@@ -15,7 +15,7 @@ from lab.data import datasets
 from lab.errors import ArgumentError, LabError
 from lab.kinds import check_run as check_rows
 from lab.papers.simplicity.images import settings
-from lab.papers.simplicity.images.accuracy import retained
+from lab.papers.simplicity.images.accuracy import fig17, retained
 from lab.papers.simplicity.images.settings import BASE, FROM_ZERO, METHODS, PER_LAYER, RELU, SETS, TARGETS, images
 from lab.plots.caption import reading
 from lab.run import Run
@@ -230,6 +230,10 @@ def test_the_best_number_of_layers_is_that_of_validation_data(made):
         means = rows.groupby("layers")["accuracy_val"].mean()
         own = kept[(kept["set"] == name) & (kept["mode"] == mode) & (kept["method"] == method)]
         assert own["layers"].unique().tolist() == [means.idxmax()] and len(own) == rows["seed"].nunique()
+    rings = [trace for trace in fig17(table).data if trace.name == "best on validation data"]
+    drawn = [(round(x), y) for one in rings for x, y in zip(one.x, one.y, strict=True)]
+    means = kept.groupby(["set", "mode", "method"])[["layers", "accuracy"]].mean()
+    np.testing.assert_allclose(sorted(drawn), sorted((layers, 100 * right) for _, layers, right in means.itertuples()))
     better = table.assign(accuracy=table["accuracy"].iloc[::-1].to_numpy())
     assert retained(better)["layers"].tolist() == kept["layers"].tolist(), "test accuracy decides nothing"
 

@@ -1,6 +1,7 @@
 """Models of tables one by one (simplicity paper, Figures 7 and 24): what stands in the table is what the models do."""
 
 import numpy as np
+import pandas as pd
 import pytest
 import torch
 
@@ -117,13 +118,17 @@ def test_every_model_has_its_column(made):
     for part in ("loss", "complexity", "zoom"):
         shown = [value for trace in landscapes if trace.name == part for value in np.ravel(trace.customdata)]
         assert np.allclose(sorted(shown), sorted(made.table.loc[made.table["part"] == part, "value"]))
-    for method in NETWORKS:
-        own = made.table[made.table["method"] == method].sort_values("x")
-        starts, kept, ends = [], [], []
-        for _, run in own.groupby("seed"):
-            course, solution = (run.loc[run["part"] == part, "value"].tolist() for part in ("course", "solution"))
-            starts, kept, ends = [*starts, course[0]], [*kept, solution[0]], [*ends, course[-1]]
-        assert len(starts) == made.table["seed"].nunique()
-        assert "→".join(f"{np.mean(each):.3g}" for each in (starts, kept, ends)) in heads
+    for method in NETWORKS:  # the boxes have the numbers of the image that they stand on, of the first seed and radius
+        own = made.table[(made.table["method"] == method) & (made.table["seed"] == made.table["seed"].min())]
+        course, (kept,), cells = (
+            own.loc[own["part"] == part].sort_values("x")["value"].tolist() for part in ("course", "solution", "zoom")
+        )
+        assert f"{course[0]:.3g}→{kept:.3g}→{course[-1]:.3g}" in heads
+        assert f"{kept:.3g}, mean {np.mean(cells):.3g}" in heads
+    several = pd.concat([made.table.assign(radius=r) for r in (0.1, RADIUS)], ignore_index=True)
+    several.loc[(several["part"] == "ambient") & (several["radius"] < RADIUS), "value"] *= 1000
+    several.loc[several["part"] != "ambient", "radius"] = np.nan
+    again = [note.text for note in fig24(several.drop_duplicates()).layout.annotations]
+    assert again == heads, "a wider or narrower plane than the drawn one is not in its numbers"
     ends = [trace for trace in drawn.data if trace.name == "ends"]
     assert len(ends) == 2 * len(NETWORKS), "start and end of the training, on loss and on complexity"

@@ -171,17 +171,19 @@ def test_plots_hold_every_model(made):
     table = made[FIG22].table
     table = table.assign(accuracy_train=table["accuracy_train"].clip(lower=0.6))  # at this scale some are at chance
     two = table[table["method"].isin((RELU, LEARNED))]
-    for x, own in (("training", table), ("tv", two)):
+    for x, own in (("training", table), ("times", two)):
         drawn = complexity.marks(own, x)
         shown = own[own["method"] != LINEAR]
-        if x == "tv":
-            shown = shown[shown["tv"] > 0]
+        if x == "times":
+            relu = shown.loc[(shown["method"] == RELU) & shown["chosen"].astype(bool), "tv"].mean()
+            kinds = ["method", "start", "layers", "prefactor"]
+            shown = shown[shown.groupby(kinds)["tv"].transform("mean") > complexity.LEAST * relu]
         means = shown.groupby(["table", "method", "start", "layers", "prefactor"])[["accuracy", "chosen"]].agg("mean")
         for small in (True, False):
             expected = 100 * means.loc[means["chosen"].eq(0) == small, "accuracy"]
             assert sorted(_numbers(drawn, small)) == pytest.approx(sorted(expected))
-        _compare_places(drawn, {"training": 4, "tv": 3}[x])
-        assert len({trace.name for trace in drawn.data if trace.name}) == len(shown.groupby(["method", "start"]))
+        _compare_places(drawn, 4 if x == "training" else 3, 1.0 if x == "training" else relu)
+        assert len({trace.name for trace in drawn.data if trace.name}) == len(shown.groupby(["method", "start"])) + 1
     table = table.assign(accuracy=table["accuracy"].where(table.index != 0), diverged=table.index == 0)
     runs = (table["method"] == table["method"][0]).sum()
     said = f"Diverged runs (not drawn): {table['table'][0]}, {table['method'][0]}: 1 of {runs}."
@@ -196,7 +198,7 @@ def test_plots_hold_every_model(made):
         )
         - 1
     ), "a model of which a run is at chance"
-    assert "at chance on training rows or without variation: 1 of " in reading(drawn)
+    assert "at chance on training rows or with no variation: 1 of " in reading(drawn)
     none = complexity.marks(table[table["method"] == RELU].assign(accuracy_train=0.5, chosen=False))
     assert not _numbers(none, True) + _numbers(none, False) and none.layout.annotations, "an empty panel with its name"
     panels = accuracy.fig20(table).data
@@ -209,16 +211,16 @@ def _numbers(drawn, small):
     return [row[-1] for trace in traces for row in trace.customdata]
 
 
-def _compare_places(drawn, at):
-    """Marks stand at their numbers, of which that of the horizontal axis is number `at` of what they point at, and
-    inside the axes, with the whiskers of large ones."""
+def _compare_places(drawn, at, unit):
+    """Marks stand at their numbers, of which that of the horizontal axis, in its unit, is number `at` of what they
+    point at, and inside the axes, with the whiskers of large ones."""
     traces = [one for one in drawn.data if one.customdata is not None and len(one.customdata)]
     assert traces
     for trace in traces:
         panel = drawn.get_subplot(1, 1)
         (low, high), (left, right) = panel.yaxis.range, panel.xaxis.range
         for x, y, row in zip(trace.x, trace.y, trace.customdata, strict=True):
-            assert (x, y) == pytest.approx((row[at], row[-1])), trace.name
+            assert (x, y) == pytest.approx((row[at] / unit, row[-1])), trace.name
             assert low < y < high and left < (np.log10(x) if panel.xaxis.type == "log" else x) < right
         half = np.nan_to_num(np.asarray(trace.error_y.array if trace.error_y.array is not None else 0.0, float))
         assert (np.asarray(trace.y) - half > low).all() and (np.asarray(trace.y) + half < high).all()
@@ -233,11 +235,13 @@ def test_the_best_other_network_stands_above_its_panel_and_tables_where_it_gains
     ]
     names = ["table", "method", *accuracy.SETTING, "seed", "accuracy", "accuracy_val", "accuracy_train", "diverged"]
     table = pd.DataFrame(rows, columns=[*names, "chosen", "tv"])
-    drawn = complexity.marks(table)
+    drawn = complexity.marks(table, "tv")
     heads = [note.text for note in drawn.layout.annotations]
     assert heads[0].startswith("<b>credit</b><br>IAFs: +4.0 [") and heads[1].startswith("<b>heloc</b><br>IAFs: −2.0 [")
     (line,) = [trace for trace in drawn.data if trace.mode == "lines" and len(trace.x) == 2 and trace.xaxis == "x"]
     assert (tuple(line.x), tuple(line.y)) == ((2.0, 8.0), pytest.approx((70.0, 74.0)))
+    rings = [trace for trace in complexity.marks(table).data if trace.name == "most accurate network"]
+    assert [(one.x[0], one.y[0]) for one in rings] == [pytest.approx(at) for at in ((4.0, 74.0), (1.0, 70.0))]
 
 
 def test_captions_and_provenance_name_what_is_absent(made):

@@ -5,6 +5,7 @@ import pandas as pd
 import pytest
 
 from lab.catalogue.registry import entry
+from lab.papers.compatibility import NO_MODEL_LEARNS
 from lab.plots.caption import captioned, reading
 from lab.plots.page import NARROWEST
 from tests.papers.transformers.planted import LANGUAGE, PLANTED
@@ -89,6 +90,19 @@ def test_the_matrix_has_geometric_means_of_ratios():
     tasks = list(table["task"].unique())
     expected = 100 * (np.exp(logs.loc[tasks, tasks] - logs.loc["baseline", tasks]) - 1)
     np.testing.assert_allclose(np.nansum([heat.z for heat in heats], 0), expected, atol=1e-6)
+
+
+def test_a_task_that_no_model_learned_is_grey_and_in_no_number():
+    table = PLANTED["transformers/fig9"](False)
+    dead = table.assign(accuracy=table["accuracy"].where(table["task"] != "mano", 0.0))
+    figure = drawn("transformers/fig9", dead)
+    (grey,) = [
+        heat for heat in figure.data if heat.type == "heatmap" and np.isfinite(np.array(heat.z, float)[:, -1]).all()
+    ]
+    assert grey.colorscale[0][1] == NO_MODEL_LEARNS and figure.layout.xaxis.ticktext[-1] == "Mano †"
+    said = entry("transformers/fig9").summary
+    assert "Mano " in said(table) and "Mano " not in said(dead)
+    assert " of 64 cells" in said(table) and " of 56 cells" in said(dead)
 
 
 @pytest.mark.parametrize("name", ["transformers/fig7", "transformers/fig13"])

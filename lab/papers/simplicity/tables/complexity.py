@@ -148,21 +148,27 @@ def _fits(table: pd.DataFrame) -> str:
     return f"Training/test accuracy in %, mean over tables: {text}."
 
 
+LEAST = 1 / 30  # of ReLU's total variation, which a few networks have less than
 CHANCE = 0.52  # of training rows, whose two classes are equally frequent: networks that give all the same answer
 COLUMNS, HEIGHT = 2, 160  # of panels; px of one
 ORDER = (NEIGHBOURS, TREES, TANH, RELU, LEARNED, IAFS)  # one over the other: most networks are TanH's
 MODEL = ["table", "method", "kind", "layers", "prefactor"]
 
 
-def marks(table: pd.DataFrame, x: str = "tv", x_title: str = "total variation (of log-odds, log scale)") -> go.Figure:
-    """One panel per table: complexity (or "training" accuracy) and test accuracy of networks in the mean over seeds,
-    those large that were chosen on `val`, with k-NN and trees; tables where a network is farthest above ReLU come
-    first. table: see `measure`."""
+def marks(
+    table: pd.DataFrame, x: str = "times", x_title: str = "total variation, times ReLU's (log scale)"
+) -> go.Figure:
+    """One panel per table: complexity, as a multiple of that of ReLU's chosen network, (or "training" accuracy) and
+    test accuracy of networks in the mean over seeds, those large that were chosen on `val`, with k-NN and trees; tables
+    where a network is farthest above ReLU come first. table: see `measure`."""
     starts = table["start"].map({"zero": FROM_ZERO, "relu": FROM_RELU})
     kind = table["method"].where(table["method"] != LEARNED, starts)
     table = table.assign(kind=kind, percent=100 * table["accuracy"], training=100 * table["accuracy_train"])
-    means = _means(table[table[x].notna() & table["percent"].notna() & table["method"].isin(ORDER)])
-    out = means["method"].isin(NETWORKS) & (means["lowest"] <= CHANCE) | (means[x] <= 0)
+    with_x = table["tv" if x == "times" else x].notna()
+    means = _means(table[with_x & table["percent"].notna() & table["method"].isin(ORDER)])
+    relu = means[(means["method"] == RELU) & means["chosen"]].groupby("table")["tv"].mean()
+    means["times"] = means["tv"] / means["table"].map(relu)
+    out = means["method"].isin(NETWORKS) & (means["lowest"] <= CHANCE) | ~(means[x] > (LEAST if x == "times" else 0))
     kinds = [one for method in ORDER for one in ((FROM_RELU, FROM_ZERO) if method == LEARNED else (method,))]
     kinds = [one for one in kinds if one in set(means.loc[~out, "kind"])]
     over = _best_over_relu(table)
@@ -177,10 +183,14 @@ def marks(table: pd.DataFrame, x: str = "tv", x_title: str = "total variation (o
         words = f"{over[name][0]}: {effect(over[name][1])} points" if name in over else ""
         above(figure, f"<b>{name}</b><br>{words}", *at)
         large = here[here["chosen"]]
-        _set_axes(figure, here, x, at)
-        relu = here[here["method"] == RELU].sort_values(x)
-        line(figure, relu[x], relu["percent"], GREY, at, 1.4, showlegend=False, hoverinfo="skip")
-        if name in over:
+        _set_axes(figure, here, x, means.loc[~out, x], at)
+        ways = here[here["method"] == RELU].sort_values(x)
+        line(figure, ways[x], ways["percent"], GREY, at, 1.4, showlegend=False, hoverinfo="skip")
+        best = large[large["method"].isin(NETWORKS)].nlargest(1, "percent")
+        ring = {"symbol": "circle-open", "size": 18, "color": BLACK, "line": {"width": 1.6}}
+        look = {"mode": "markers", "marker": ring, "name": "most accurate network", "showlegend": not number}
+        figure.add_scatter(x=best[x], y=best["percent"], row=at[0], col=at[1], hoverinfo="skip", **look)
+        if name in over and x != "times":
             ends = large[large["method"].isin((RELU, over[name][0]))].sort_values("method", key=lambda m: m != RELU)
             line(figure, ends[x], ends["percent"], BLACK, at, 1.4, showlegend=False, hoverinfo="skip")
         for rows, small in ((here[~here["chosen"]], {"size": 5, "opacity": 0.5, "line": {"width": 0}}), (large, {})):
@@ -188,12 +198,13 @@ def marks(table: pd.DataFrame, x: str = "tv", x_title: str = "total variation (o
                 _draw(figure, rows[rows["kind"] == one], one, x, at, small)
     name_axes(figure, len(names), columns, x_title, "test accuracy (%)")
     alpha = ", α" if TANH in kinds else ""
-    left_out = f"Not drawn, at chance on training rows or without variation: {out.sum()} of {len(means)} models."
+    flat = "a thirtieth of ReLU's variation or less" if x == "times" else "no variation"
+    left_out = f"Not drawn, at chance on training rows or with {flat}: {out.sum()} of {len(means)} models."
     set_reading(
         figure,
         f"Marks: a model (layers{alpha}), mean over seeds; large: chosen on val. Whiskers: {INTERVAL}. Grey line:"
-        " ReLU's numbers of layers. Black line, and above it in words: from ReLU to the most accurate other network"
-        " (interval: seeds and test rows).",
+        " ReLU's numbers of layers. In words: the most accurate other network, less ReLU's (interval: seeds and test"
+        " rows)." + ("" if x == "times" else " Black line: the same."),
         diverged_runs(table, ["table", "method"], left_out="not drawn"),
         left_out if out.any() else "",
     )
@@ -218,13 +229,13 @@ def _means(table: pd.DataFrame) -> pd.DataFrame:
     return means.reset_index()
 
 
-def _set_axes(figure: go.Figure, models: pd.DataFrame, x: str, at: tuple[int, int]) -> None:
-    """Let axes end around models and their whiskers; that of tv is logarithmic."""
+def _set_axes(figure: go.Figure, models: pd.DataFrame, x: str, every: pd.Series, at: tuple[int, int]) -> None:
+    """Let axes end around models and their whiskers; multiples of complexity have one, logarithmic, around `every`."""
     low, high = (
         (models["percent"] + sign * models["half"].fillna(0.0).where(models["chosen"], 0.0)) for sign in (-1, 1)
     )
     figure.update_yaxes(row=at[0], col=at[1], nticks=6, **_range(pd.concat([low, high])))
-    across = log_axis(models[x]) if x == "tv" else _range(models[x]) | {"nticks": 6}
+    across = log_axis(every) if x == "times" else _range(models[x]) | {"nticks": 6}
     figure.update_xaxes(row=at[0], col=at[1], **across)
 
 

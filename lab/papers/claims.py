@@ -19,6 +19,7 @@ Where a paper does not say of what it speaks (which accuracy, which output), all
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -171,7 +172,7 @@ def judged_lines(rows: Iterable[Mapping[str, Any]]) -> list[str]:
 def _decided_by(row: Mapping[str, Any]) -> str:
     """The effect; its interval, how wide it is for several cases, and what it covers but seeds; what is claimed; and on
     what it was measured. Runs with earlier settings have a line of their own."""
-    case = row["case"] if len(row["case"]) <= SHORT else row["case"].partition(": ")[0]
+    case = row["case"] if len(row["case"]) <= SHORT else re.split(r": | \(", row["case"])[0]
     level = f" at {100 * row['level']:.1f} % for its several cases" if row["level"] > LEVEL else ""
     over = level if row["covers"] in SEEDS_ALONE else f"{level} over {row['covers']}"
     found = effect_found({**row, "case": case if len(case) <= SHORT else ""})

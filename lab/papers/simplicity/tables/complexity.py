@@ -188,8 +188,8 @@ def marks(
         line(figure, ways[x], ways["percent"], GREY, at, 1.4, showlegend=False, hoverinfo="skip")
         best = large[large["method"].isin(NETWORKS)].nlargest(1, "percent")
         ring = {"symbol": "circle-open", "size": 18, "color": BLACK, "line": {"width": 1.6}}
-        look = {"mode": "markers", "marker": ring, "name": "most accurate network", "showlegend": not number}
-        figure.add_scatter(x=best[x], y=best["percent"], row=at[0], col=at[1], hoverinfo="skip", **look)
+        look = {"mode": "markers", "marker": ring, "name": "most accurate network", "hoverinfo": "skip"}
+        figure.add_scatter(x=best[x], y=best["percent"], showlegend=not number, row=at[0], col=at[1], **look)
         if name in over and x != "times":
             ends = large[large["method"].isin((RELU, over[name][0]))].sort_values("method", key=lambda m: m != RELU)
             line(figure, ends[x], ends["percent"], BLACK, at, 1.4, showlegend=False, hoverinfo="skip")

@@ -257,7 +257,7 @@ def sizes_beside_paper(departures: Sequence[str], room: int = 230) -> str:
     said, more = "", False
     for departure in departures:
         for number, part in enumerate(re.split(r"(?<=\)), ", departure)):
-            if not re.search(r"\(paper (?!:)", part):
+            if not re.search(r"\(paper (?!:)", part) or re.search(r"(\S+) \(paper \1\)", part):
                 continue
             longer = said + (", " if number and said else "; " if said else "") + part
             more |= len(longer) > room
@@ -274,7 +274,7 @@ def words(
     departure from the paper."""
     shows, paper_says = f"{entry.shows}.", f"Paper: {entry.paper_says}."
     sizes = sizes_beside_paper(facts["departures"])
-    older = "Trained before these settings changed, so compare with no other figure"
+    older = "Trained before these settings changed, so of these tasks compare with no other figure"
     earlier = f"{older}: {facts[EARLIER]}." if EARLIER in facts else ""
     made = f"Scale {facts['scale']}, {facts['device_name']}"
     if facts["runs"]:

@@ -23,8 +23,8 @@ from lab.papers.simplicity.tables.settings import search as search_table
 from lab.papers.tables import POINTS, Labelled, alive, at_best_rates, best_rates, per_run
 from lab.papers.transformers.settings import setting
 from lab.plots import go
-from lab.plots.caption import effect, set_reading
-from lab.plots.style import DIVERGING, SIZE, TEMPLATE, VERMILLION, cell_ink
+from lab.plots.caption import effect, set_reading, signed
+from lab.plots.style import BLACK, DIVERGING, SIZE, TEMPLATE, cell_ink
 from lab.run import Run
 from lab.scale import check_scale
 from lab.spec import Learned, Part, RunSpec, SearchSpec, replace
@@ -185,7 +185,18 @@ def summary(table: pd.DataFrame) -> str:
         best = max(others, key=lambda gain: gain.effect, default=missing())
         pair = (effect(gain, ends=False) for gain in (known.get((model, model), missing()), best))
         words.append(f"{model} {' and '.join(pair)}")
-    return f"Points above the tuned baseline, with its own function and the best of the others: {'; '.join(words)}."
+    own, other = (
+        [gain for (model, source), gain in known.items() if (model == source) == same] for same in (True, False)
+    )
+    ends = [gain.interval(LEVEL) for gain in other]
+    helps = sum(gain.interval(LEVEL)[0] > 0 for gain in own)
+    first = (
+        f"A model's own function surely helps in {helps} of {len(own)};"
+        f" others' in {sum(low > 0 for low, _ in ends)} of {len(other)} cells, and surely hurt in"
+        f" {sum(high < 0 for _, high in ends)}. "
+    )
+    said = f"Points, own and best other: {'; '.join(words)}."
+    return (first if any(np.isfinite(low) for low, _ in ends) else "") + said
 
 
 def _verdicts(table: pd.DataFrame, same: bool) -> list[Verdict]:
@@ -228,7 +239,11 @@ def matrix(table: pd.DataFrame) -> go.Figure:
     cells = [[known.get((model, source), missing()) for model in models] for source in models]
     shades = np.array([[cell.effect if _is_sure(cell) else np.nan for cell in row] for row in cells])
     shades /= PALER * np.nanmax(np.abs(shades), axis=0, initial=1e-9)  # each model has its own unit
-    titles = [f"{model}<br>({SCORES.get(model, 'accuracy')})" for model in models]
+    rows = alive(at_best(table))
+    base = 100 * rows[rows["function"] == BASELINE].groupby("model")["score"].mean()
+    titles = [
+        f"{model}<br>({SCORES.get(model, 'accuracy')}, baseline {base.get(model, np.nan):.1f})" for model in models
+    ]
     words = [
         [
             f"{_text(cell)} points, at rates {rates.get((model, source))} and {rates.get((model, BASELINE))}"
@@ -244,7 +259,7 @@ def matrix(table: pd.DataFrame) -> go.Figure:
         figure.add_heatmap(x=titles, y=models, z=z, zmin=-1, zmax=1, colorscale=scale, hoverongaps=False, **look)
     for number in range(len(models)):
         corners = {f"{axis}{end}": number + sign * 0.48 for axis in "xy" for end, sign in ((0, -1), (1, 1))}
-        figure.add_shape(type="rect", line={"color": VERMILLION, "width": 2}, **corners)
+        figure.add_shape(type="rect", line={"color": BLACK, "width": 2}, **corners)
     for source, row, inks in zip(models, cells, shades, strict=True):
         for title, cell, shade in zip(titles, row, inks, strict=True):
             font = {"color": cell_ink(shade, -1, 1), "size": SIZE}
@@ -268,7 +283,11 @@ def matrix(table: pd.DataFrame) -> go.Figure:
 
 def _text(gain: Estimate) -> str:
     """A gain with its interval, bold where that leaves 0 out."""
-    number, *half = effect(gain, ends=False).split(" ", 1)
+    low, high = gain.interval(LEVEL)
+    if (high - low) / 2 < 0.5:  # one digit would not tell what is sure
+        number, half = signed(gain.effect, 2), [f"± {(high - low) / 2:.2f}"]
+    else:
+        number, *half = effect(gain, ends=False).split(" ", 1)
     return " ".join([f"<b>{number}</b>" if _is_sure(gain) else number, *half])
 
 
@@ -307,7 +326,7 @@ ENTRIES = (
         "Functions of one paper in the models of the others",
         "Each paper's model with a function that was learned in each of them, against its own tuned baseline: a"
         " transformer that memorizes, a perceptron on a table, HYLA's φ on fuzzy logic, a small language model",
-        "no paper has it; the transformers paper finds that functions serve related tasks, and rarely others",
+        "none; in one of them functions serve related tasks",
         tasks=tuple(
             dict.fromkeys(place.base.task_name for scale in ("laptop", "paper", "smoke") for place in places(scale))
         ),

@@ -103,7 +103,11 @@ def summary(table: pd.DataFrame, by: str) -> str:
     guesses = ", ".join(percent(float(VALUES) ** -count, few=True) for count in values)
     chance = f"; guessing {guesses}" if by == "features" else ""
     said = f"In % on unseen (seen) combinations, {_written(by, values)}: {'; '.join(words)}{chance}."
-    return too_early(_unlearned(table, by)) + said
+    means = table.groupby(["method", by], sort=False)["accuracy_ood"].mean().unstack()[values]
+    changes = ", ".join(percent(change, "+") for change in means.iloc[:, -1] - means.iloc[:, 0])
+    ends = f"From {_written(by, values[:1])} to {WHERE[by][2](values[-1])}"
+    first = f"{ends} unseen accuracy changes by {changes} points. "
+    return (too_early(early) if (early := _unlearned(table, by)) else first) + said
 
 
 def _unlearned(table: pd.DataFrame, by: str) -> str:
@@ -255,9 +259,6 @@ def accuracy(table: pd.DataFrame, by: str) -> go.Figure:
         figure.add_hline(PAPER_LEVEL, line={"color": INK, "width": 1}, annotation_text="paper, K = 4: all methods")
         high = max(high, PAPER_LEVEL)
     figure.update_yaxes(range=(-0.04 * high, 1.08 * high)).update_yaxes(title_text=ACCURACY, col=1)
-    if by == "features":  # of which each leaves guessing an eighth
-        ends, name = np.log10([50 / VALUES ** table[by].max(), 1.5 * high]), "accuracy (%, log scale)"
-        figure.update_yaxes(type="log", range=ends, dtick=1, title_text=name)
     set_reading(
         figure,
         runs_note(table),

@@ -87,10 +87,10 @@ def _layers_summary(table: pd.DataFrame) -> str:
         change = codes.over_maps(changes)
         known = change.low > 0 or change.high < 0
         rises = (changes > 0).sum() * 2 > changes.notna().sum()
-        counts = f"in {(changes > 0).sum()} of {changes.notna().sum()} methods"
-        against = "" if rises == expected else ", against the paper"
-        words.append(f"by {name} {counts} ({'surely' if known else 'not surely'}{against})")
-    return codes.maps_summary(table, f"From layer 2 to the last, neighbours are alike more {' and '.join(words)}. ")
+        counts = f"{(changes > 0).sum()} of {changes.notna().sum()} methods"
+        against = "" if rises == expected else "against the paper, "
+        words.append(f"{against}the {name} more ({counts}, {'surely' if known else 'not surely'})")
+    return codes.maps_summary(table, f"From layer 2 to the last, neighbours share {' and '.join(words)}. ")
 
 
 def _deep_summary(table: pd.DataFrame) -> str:

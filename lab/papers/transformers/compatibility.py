@@ -73,7 +73,8 @@ def summary_fig11(table: pd.DataFrame) -> str:
     """How many cells tell anything; what each part gains with a task's own function, over tasks."""
     parts = {part: table[table["part"] == part] for part in table["part"].unique()}
     cells = pd.concat([delta(rows) for rows in parts.values()])
-    cells = cells[~cells["task"].isin(unlearned(table))]
+    dead = unlearned(table)
+    cells = cells[~cells["task"].isin(dead) & ~cells["architecture"].isin(dead)]
     count = int(clear(cells).sum())
     means = [f"{part} {effect(over_tasks(own_and_others(table, part)['own']))}" for part in parts]
     chance = " (by chance as many)" if count <= (1 - LEVEL) * len(cells) else ""
@@ -155,7 +156,7 @@ def _mlp_before(part: str) -> Callable[[pd.DataFrame], Verdict]:
 
 def smaller(table: pd.DataFrame, scale: str) -> str:
     """Tasks whose models are not of the paper's width."""
-    names = [task for task in table["task"].unique() if _width(task, scale) != _width(task, "paper")]
+    names = [task for task in matrix.learned_tasks(table) if _width(task, scale) != _width(task, "paper")]
     said = ", ".join(f"{task_title(task)} {_width(task, scale)}" for task in names)
     return f"models of smaller width ({said}) in place of {_width(names[0], 'paper')}" if names else ""
 

@@ -44,7 +44,7 @@ SAYS = {  # what a reader must be told
     "fig5": ("±: 95 % confidence interval", "leaves 0 out", "Paper: transformers paper, Figure 5"),
     "fig6": ("inputs that the non-linearity receives", "constant beyond"),
     "fig10": ("one run a seed", "Dashed: the best trivial answer", "Add, baseline: 2 of 6"),
-    "fig11": ("leaves 0 out", "95 % interval over tasks"),
+    "fig11": ("read columns, not cells", "95 % interval over tasks"),
     "fig12": (
         "Whiskers: 95 % confidence interval",
         "learned function (blue line) of the same seed",

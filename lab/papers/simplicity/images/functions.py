@@ -291,7 +291,7 @@ def _likeness(rows: pd.DataFrame) -> str:
     relu, gelu = 100 * rows[["relu", "gelu"]].mean()
     like = {(True, True): "both", (False, False): "neither", (True, False): "ReLU", (False, True): "GELU"}
     verdict = like[bool(relu > 100 * LIKE), bool(gelu > 100 * LIKE)]
-    turns = f"neither; thin: {rows['turns'].mean():.1f} × range"
+    turns = f"neither; {rows['turns'].mean():.1f} × range"
     return "like " + (turns if verdict == "neither" else f"{verdict}: ReLU {relu:.1f} %, GELU {gelu:.1f} %")
 
 
@@ -318,10 +318,11 @@ def _averaged_summary(functions: pd.DataFrame) -> str:
         verdict = ", more irregular" if low > 0 else ", less irregular" if high < 0 else ", not clearly different"
         words.append(f"{name}, {effect(gap)}{verdict if np.isfinite(low) else ''}")
         signs.add(verdict)
-    first = "It depends on the noise of single knots. " if len(signs) > 1 else ""
+    depends = "With" if verdict == ", more irregular" else "It depends on"  # the last is with all noise
+    first = f"{depends} the noise of single knots. " if len(signs) > 1 else ""
     return (
-        f"Are functions from zero more irregular for regression? {first}Ups and downs less those for classification,"
-        f" in multiples of the range: {'; '.join(words)}."
+        f"Are functions from zero more irregular for regression? {first}Ups and downs less those for classification"
+        f" (in ranges; both sets, all restarts): {'; '.join(words)}."
     )
 
 
@@ -348,7 +349,11 @@ def draw(table: pd.DataFrame, functions: pd.DataFrame) -> go.Figure:
             like = len(best) > 0 and bool((best["relu"] > LIKE).all())
             _panel(figure, of[of["method"] == method], method, like, (row, column))
             if len(best):
-                above(figure, f"{method_title(method)}<br>{_likeness(best)}", row, column, size=SIZE - 2)
+                words = f"{method_title(method)}<br>{_likeness(best)}"
+                if method == FROM_ZERO and "× range" in words:
+                    chosen = of[(of["method"] == method) & of["chosen"]].sort_values("x")["value"].to_numpy(float)
+                    words += f" (averaged {relative_variation(averaged(chosen, AVERAGED)):.1f})"
+                above(figure, words, row, column, size=SIZE - 2)
         above(figure, f"<b>{TITLES[name]}, {mode}</b>", row, 1, size=SIZE + 1, yshift=32)
     figure.update_yaxes(title_text="φ(x)", col=1, secondary_y=False)
     figure.update_xaxes(title_text="input x", row=len(kinds))
@@ -436,7 +441,7 @@ ENTRIES = (
         "E.2",
         "Functions learned for image sets",
         f"Functions for image sets as classification and as regression, {_SAME_ONES}",
-        "those learned for regression contain more irregularities",
+        "those for regression are more irregular",
         plan=lambda scale, seeds: learned(scale, seeds, searches=SEARCHES[scale]),
         origin=settings.origin(),
         functions_summary=_averaged_summary,

@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from importlib.util import find_spec
 from pathlib import Path
 
-COLOURS = 128  # of an image: with twice as many it is an eighth larger, and looks the same
+COLOURS = 112  # of an image: with twice as many it is an eighth larger, and looks the same
 SECONDS = 120.0  # for Chrome to start and draw; 4 s are usual
 FORMATS = ("png", "svg")  # of a figure's files; a PDF is made where it is asked for
 PAGE = "<!DOCTYPE html><title>{}</title><style>@page{{size:{}in {}in;margin:0}}body{{margin:0}}</style>{}"

@@ -17,7 +17,7 @@ from lab.catalogue.results import PACKED, PROVENANCE, Results, contents, digests
 from lab.errors import ArgumentError, LabError, check_choice, check_flag, check_path
 from lab.files import abandoned, exclusive, keep, put, read, temporary
 from lab.papers.claims import both, judged_lines
-from lab.papers.entry import Entry
+from lab.papers.entry import Entry, sizes_beside_paper
 from lab.places import PACKAGE, RESULTS
 from lab.plots import go
 from lab.plots.caption import captioned, counted, reading, seeds_note, true_minus
@@ -246,23 +246,6 @@ def draw(entry: Entry, scale: str, table: pd.DataFrame, facts: dict, extras: dic
         verdicts.append({"claim": claim.says} | claim.judged(known, scale, facts.get(EARLIER, "")).row())
     headline, caption = words(entry, summary, table, facts, judged_lines(verdicts))
     return Figure(Plot(plot), table, facts, caption, entry.name, scale, summary, extras, headline)
-
-
-def sizes_beside_paper(departures: Sequence[str], room: int = 230) -> str:
-    """The first departures that have the paper's value beside ours, as far as there is room (characters).
-
-    >>> sizes_beside_paper(["no test set", "width 64 (paper 256), rates 1 (paper [1, 2])", "batch 8 (paper 16)"], 50)
-    "Not the paper's: width 64 (paper 256), rates 1 (paper [1, 2]); more in provenance.json."
-    """
-    said, more = "", False
-    for departure in departures:
-        for number, part in enumerate(re.split(r"(?<=\)), ", departure)):
-            if not re.search(r"\(paper (?!:)", part) or re.search(r"(\S+) \(paper \1\)", part):
-                continue
-            longer = said + (", " if number and said else "; " if said else "") + part
-            more |= len(longer) > room
-            said = longer if not more else said
-    return f"Not the paper's: {said}{'; more in provenance.json' * more}." if said else ""
 
 
 def words(

@@ -175,10 +175,10 @@ def _decided_by(row: Mapping[str, Any]) -> str:
     case = row["case"] if len(row["case"]) <= SHORT else re.split(r": | \(", row["case"])[0]
     level = f" at {100 * row['level']:.1f} % for its several cases" if row["level"] > LEVEL else ""
     over = level if row["covers"] in SEEDS_ALONE else f"{level} over {row['covers']}"
-    found = effect_found({**row, "case": case if len(case) <= SHORT else ""})
+    words = effect_found({**row, "case": case if len(case) <= SHORT else ""})
     other = row["stand_in"].partition(EARLIER_RUNS)[0].rstrip("; ")
     on = f"; measured on {other}" if other else ""
-    return f"{found}{over if isfinite(row['low']) else ''}; claimed {claimed(row)}{on}"
+    return f"{words}{over if isfinite(row['low']) else ''}; claimed {claimed(row)}{on}"
 
 
 def effect_found(row: Mapping[str, Any]) -> str:

@@ -110,6 +110,23 @@ def _in_caption(fact: Field | str) -> bool:
     return isinstance(fact, str) or (fact.in_caption and fact.differs)
 
 
+def sizes_beside_paper(departures: Sequence[str], room: int = 230) -> str:
+    """The first departures that have the paper's value beside ours, as far as there is room (characters).
+
+    >>> sizes_beside_paper(["no test set", "width 64 (paper 256), rates 1 (paper [1, 2])", "batch 8 (paper 16)"], 50)
+    "Not the paper's: width 64 (paper 256), rates 1 (paper [1, 2]); more in provenance.json."
+    """
+    said, more = "", False
+    for departure in departures:
+        for number, part in enumerate(re.split(r"(?<=\)), ", departure)):
+            if not re.search(r"\(paper (?!:)", part) or re.search(r"(\S+) \(paper \1\)", part):
+                continue
+            longer = said + (", " if number and said else "; " if said else "") + part
+            more |= len(longer) > room
+            said = longer if not more else said
+    return f"Not the paper's: {said}{'; more in provenance.json' * more}." if said else ""
+
+
 def compared(numbers: Callable[[str], Mapping[str, tuple[object, str]]], scale: str) -> list[Field]:
     """Numbers of a scale, by name a value and its source, next to those of scale paper."""
     paper = numbers("paper")

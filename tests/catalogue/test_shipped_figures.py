@@ -14,12 +14,12 @@ import pytest
 import lab
 from lab.catalogue import scorecard
 from lab.catalogue.build import check
-from lab.catalogue.figure import EARLIER, WIDTH, Figure, sizes_beside_paper
+from lab.catalogue.figure import EARLIER, WIDTH, Figure
 from lab.catalogue.registry import entry
 from lab.catalogue.results import SEAL, Results, every
 from lab.catalogue.shipped import resolve_scale, shipped_plan
 from lab.papers.claims import judged_lines
-from lab.papers.entry import Entry
+from lab.papers.entry import Entry, sizes_beside_paper
 from lab.places import RESULTS
 from lab.plots.caption import SMALL, counted, signed, true_minus, wrap
 from lab.plots.style import SIZE

@@ -185,14 +185,14 @@ def summary(table: pd.DataFrame) -> str:
         best = max(others, key=lambda gain: gain.effect, default=missing())
         pair = (effect(gain, ends=False) for gain in (known.get((model, model), missing()), best))
         words.append(f"{model} {' and '.join(pair)}")
-    own, other = (
+    at_home, abroad = (
         [gain for (model, source), gain in known.items() if (model == source) == same] for same in (True, False)
     )
-    ends = [gain.interval(LEVEL) for gain in other]
-    helps = sum(gain.interval(LEVEL)[0] > 0 for gain in own)
+    ends = [gain.interval(LEVEL) for gain in abroad]
+    helps = sum(gain.interval(LEVEL)[0] > 0 for gain in at_home)
     first = (
-        f"A model's own function surely helps in {helps} of {len(own)};"
-        f" others' in {sum(low > 0 for low, _ in ends)} of {len(other)} cells, and surely hurt in"
+        f"A model's own function surely helps in {helps} of {len(at_home)};"
+        f" others' in {sum(low > 0 for low, _ in ends)} of {len(abroad)} cells, and surely hurt in"
         f" {sum(high < 0 for _, high in ends)}. "
     )
     said = f"Points, own and best other: {'; '.join(words)}."

@@ -26,7 +26,7 @@ from lab.places import ZOO
 from lab.plots import go
 from lab.plots.caption import set_reading
 from lab.plots.panels import grid, line, log_axis, points
-from lab.plots.style import GREY, GRID, INK, SIZE, VERMILLION, colour, faded, method_title
+from lab.plots.style import GRID, INK, SIZE, VERMILLION, colour, faded, method_title
 from lab.run import Run
 from lab.scale import SCALES, check_scale
 from lab.spec import ConstantRate, Part, Perceptron, RunSpec, replace
@@ -327,7 +327,7 @@ def plot(table: pd.DataFrame) -> go.Figure:
             for edge in range(1, len(names)):
                 figure.add_hline(edge - 0.5, line={"color": GRID, "width": 1}, row=row, col=column)
             if function == LEARNED:
-                alone = {"text": "ReLU alone", "font": {"size": SIZE - 3, "color": GREY}, "showarrow": False}
+                alone = {"text": "ReLU alone", "font": {"size": SIZE - 3, "color": INK}, "showarrow": False}
                 place = {"x": 0.5, "xref": "x domain", "y": names.index(ADAM)}
                 figure.add_annotation(**alone, **place, row=row, col=column)
     for loss, symbol in zip(LOSSES, ("circle", "diamond-open"), strict=True):

@@ -87,9 +87,9 @@ def _layers_summary(table: pd.DataFrame) -> str:
         change = codes.over_maps(changes)
         known = change.low > 0 or change.high < 0
         rises = (changes > 0).sum() * 2 > changes.notna().sum()
-        counts = f"{(changes > 0).sum()} of {changes.notna().sum()} methods"
-        against = "" if rises == expected else "against the paper, "
-        words.append(f"{against}the {name} more ({counts}, {'surely' if known else 'not surely'})")
+        counts = f"{(changes > 0).sum()} of {changes.notna().sum()}"
+        against = "" if rises == expected else ", against the paper"
+        words.append(f"the {name} more in {counts} ({'surely' if known else 'not surely'}{against})")
     return codes.maps_summary(table, f"From layer 2 to the last, neighbours share {' and '.join(words)}. ")
 
 

@@ -343,11 +343,10 @@ def _summary(table: pd.DataFrame) -> str:
     aligned, words = _part(table, "alignment"), []
     for name in table["table"].unique():
         known = {x: estimates.mean(aligned[name, x]) for x in (RELU, IAFS, TREES) if (name, x) in aligned}
-        halves = {x: np.ptp(one.interval(LEVEL)) / 2 for x, one in known.items()}
-        spread = {x: f" ± {half:.2f}" if np.isfinite(half) else "" for x, half in halves.items()}
-        words.append(
-            f"{', '.join(f'{x.split()[-1]} {one.effect:.2f}{spread[x]}' for x, one in known.items())} ({name})"
-        )
+        halves = ((x, np.ptp(one.interval(LEVEL)) / 2) for x, one in known.items())
+        spread = {x: f" ± {half:.2f}" if np.isfinite(half) else "" for x, half in halves}
+        each = ", ".join(f"{x.split()[-1]} {one.effect:.2f}{spread[x]}" for x, one in known.items())
+        words.append(f"{each} ({name})")
     return (
         f"Complexity rises in training in {sum(rises > 0)} of {counted(len(rises), 'network')}, most with {most}; it"
         f" is higher around the solution in {higher} of {len(more)} (surely in {sure}). Alignment: {'; '.join(words)}."

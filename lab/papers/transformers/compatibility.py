@@ -304,7 +304,7 @@ def _draw_means(figure: go.Figure, table: pd.DataFrame) -> None:
             differences(figure, [at], spans([mean]), METHODS[part], (1, 1))
             if np.isfinite(mean.effect):
                 words = {"text": f"<b>{signed(mean.effect)}</b>", "xanchor": "right", "xshift": -9}
-                words |= {"bgcolor": "rgba(255, 255, 255, 0.85)", "borderpad": 1}
+                words |= {"bgcolor": "rgba(255, 255, 255, 0.85)"}
                 figure.add_annotation(x=at, y=mean.effect, showarrow=False, **words, row=1, col=1)
     ticks = [*range(len(names)), *(apart + at for at in range(len(names)))]
     figure.update_xaxes(range=(-0.6, apart + len(names)), tickvals=ticks, ticktext=names * 2, row=1, col=1)

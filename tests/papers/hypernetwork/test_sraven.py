@@ -137,8 +137,7 @@ def test_lines_are_means_of_what_was_chosen(made, name):
     names = set(map(method_title, FIGURE_METHODS))  # beside a line for what guessing gives
     marks = [trace.x[0] for trace in drawn.data if trace.name in names]
     assert len(set(marks)) == 3 and np.ptp(marks) < 0.1 * np.ptp(drawn.layout.xaxis.range), "beside each other"
-    axis = ACCURACY.replace("%", "%, log scale") if by == "features" else ACCURACY
-    assert (drawn.layout.yaxis.type == "log") == (by == "features") and drawn.layout.yaxis.title.text == axis
+    assert drawn.layout.yaxis.type != "log" and drawn.layout.yaxis.title.text == ACCURACY
     assert "dots: one run each" in reading(drawn)
     for method in FIGURE_METHODS:
         (dots,) = [trace for trace in drawn.data if trace.name == f"{method_title(method)}, one run"]
@@ -200,7 +199,8 @@ def test_how_alike_neighbours_are_in_each_layer_stands_above_maps_of_the_last_on
     apart.loc[same, ["x", "y"]] = 0.0
     assert latent_codes.clustered(apart) and not latent_codes.clustered(noise)
     drawn = latent_codes.layers(apart, ("rule",))
-    rows = [axis.title.text for axis in drawn.select_yaxes() if axis.title.text]
+    top, *rows = [axis.title.text for axis in drawn.select_yaxes() if axis.title.text]
+    assert top.startswith("neighbours alike")
     assert rows == [f"<b>layer {layer}</b><br>by rule" for layer in (2, 4, 5)], "in layer 3 one method has one code"
     assert "same code in layer 3 of linear attention" in reading(drawn)
     alone = latent_codes.layers(noise, ("rule",), none="nothing")

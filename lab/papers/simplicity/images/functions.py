@@ -20,15 +20,7 @@ from lab.papers.claims import Claim, Verdict, all_of, on_every_reading
 from lab.papers.entry import Entry, Planned
 from lab.papers.simplicity.images import settings
 from lab.papers.simplicity.images.accuracy import TASKS, plan
-from lab.papers.simplicity.images.settings import (
-    CLASSIFICATION,
-    FROM_RELU,
-    FROM_ZERO,
-    PER_LAYER,
-    REGRESSION,
-    RELU,
-    TITLES,
-)
+from lab.papers.simplicity.images.settings import CLASSIFICATION, FROM_RELU, FROM_ZERO, REGRESSION, RELU, TITLES
 from lab.papers.simplicity.settings import again, episode_result, first_of_searches, received
 from lab.papers.tables import Labelled, numbered
 from lab.plots import go
@@ -66,7 +58,7 @@ def learned(scale: str, seeds: int, names: Sequence[str] = settings.SETS, search
     return [
         (labels | {"search": number}, _of_search(spec, number))
         for labels, spec in first
-        for number in range(1 if labels["method"] == PER_LAYER else searches)
+        for number in range(1 if labels["method"] == settings.PER_LAYER else searches)
     ]
 
 
@@ -320,10 +312,8 @@ def _averaged_summary(functions: pd.DataFrame) -> str:
         signs.add(verdict)
     depends = "With" if verdict == ", more irregular" else "It depends on"  # the last is with all noise
     first = f"{depends} the noise of single knots. " if len(signs) > 1 else ""
-    return (
-        f"Are functions from zero more irregular for regression? {first}Ups and downs less those for classification"
-        f" (in ranges; both sets, all restarts): {'; '.join(words)}."
-    )
+    asked = f"Are functions from zero more irregular for regression? {first}" if np.isfinite(low) else ""
+    return f"{asked}Ups and downs less those for classification (in ranges; all restarts): {'; '.join(words)}."
 
 
 def _of_first_search(rows: pd.DataFrame) -> pd.DataFrame:
@@ -349,11 +339,10 @@ def draw(table: pd.DataFrame, functions: pd.DataFrame) -> go.Figure:
             like = len(best) > 0 and bool((best["relu"] > LIKE).all())
             _panel(figure, of[of["method"] == method], method, like, (row, column))
             if len(best):
-                words = f"{method_title(method)}<br>{_likeness(best)}"
+                words, chosen = _likeness(best), of[(of["method"] == method) & of["chosen"]].sort_values("x")
                 if method == FROM_ZERO and "× range" in words:
-                    chosen = of[(of["method"] == method) & of["chosen"]].sort_values("x")["value"].to_numpy(float)
-                    words += f" (averaged {relative_variation(averaged(chosen, AVERAGED)):.1f})"
-                above(figure, words, row, column, size=SIZE - 2)
+                    words += f" (averaged {relative_variation(averaged(chosen['value'].to_numpy(), AVERAGED)):.1f})"
+                above(figure, f"{method_title(method)}<br>{words}", row, column, size=SIZE - 2)
         above(figure, f"<b>{TITLES[name]}, {mode}</b>", row, 1, size=SIZE + 1, yshift=32)
     figure.update_yaxes(title_text="φ(x)", col=1, secondary_y=False)
     figure.update_xaxes(title_text="input x", row=len(kinds))
@@ -389,15 +378,19 @@ def _panel(figure: go.Figure, rows: pd.DataFrame, method: str, like: bool, at: t
     if like:
         curve(x.clip(0), RELU, colour(RELU), 1.4, "6px,3px")
         curve(gelu(x), "GELU", BLACK, 1.2, "dot")
-    others = [] if method == PER_LAYER else [values_of(part) for _, part in rows[~rows["chosen"]].groupby("restart")]
+    others = (
+        []
+        if method == settings.PER_LAYER
+        else [values_of(part) for _, part in rows[~rows["chosen"]].groupby("restart")]
+    )
     for y in others:
         curve(y if like else averaged(y, AVERAGED), "other restarts", faded(GREY, 0.4), 1)
     for layer, part in chosen.groupby("layer"):
         of_layer = f"layer {layer}", SEQUENCE[2 + (layer - 1) % 4]
-        name, ink = of_layer if method == PER_LAYER else (method_title(method), colour(method))
+        name, ink = of_layer if method == settings.PER_LAYER else (method_title(method), colour(method))
         y = values_of(part)
         others.append(y)
-        if like or method == PER_LAYER:  # an average would hide a spike where a layer's inputs are
+        if like or method == settings.PER_LAYER:  # an average would hide a spike where a layer's inputs are
             curve(y, name, ink, 2)
             continue
         curve(y, "not averaged", ink, 0.8)

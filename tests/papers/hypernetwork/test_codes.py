@@ -209,10 +209,7 @@ def test_maps_are_judged_where_they_can_be_compared_alone():
     """Over layers and over methods, if there are several; what the target explains is said in numbers."""
     said = {name: entry(f"hypernetwork/{name}").summary for name in ("fig5a", "fig5b", "figA6")}
     table = maps(True)
-    rule, target = (
-        "rule more in 0 of 3 methods (not surely, against the paper)",
-        "target more in 0 of 3 methods (surely)",
-    )
+    rule, target = "rule more in 0 of 3 (not surely, against the paper)", "target more in 0 of 3 (surely)"
     assert f"the {rule} and the {target}. " in said["figA6"](table)
     for layers in ([3], [2, 3]):
         assert said["figA6"](table[table["layer"].isin(layers)]).startswith("Neighbours")

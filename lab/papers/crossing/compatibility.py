@@ -242,7 +242,7 @@ def matrix(table: pd.DataFrame) -> go.Figure:
     rows = alive(at_best(table))
     base = 100 * rows[rows["function"] == BASELINE].groupby("model")["score"].mean()
     titles = [
-        f"{model}<br>({SCORES.get(model, 'accuracy')}, baseline {base.get(model, np.nan):.1f})" for model in models
+        f"{model}<br>{SCORES.get(model, 'accuracy')}<br>baseline {base.get(model, np.nan):.1f}" for model in models
     ]
     words = [
         [
@@ -262,12 +262,14 @@ def matrix(table: pd.DataFrame) -> go.Figure:
         figure.add_shape(type="rect", line={"color": BLACK, "width": 2}, **corners)
     for source, row, inks in zip(models, cells, shades, strict=True):
         for title, cell, shade in zip(titles, row, inks, strict=True):
-            font = {"color": cell_ink(shade, -1, 1), "size": SIZE}
+            font = {"color": cell_ink(np.nan_to_num(shade), -1, 1), "size": SIZE}
             figure.add_annotation(x=title, y=source, text=_text(cell), font=font)
     bare = {"showgrid": False, "showline": False, "ticks": ""}
     figure.update_xaxes(title_text="in the model", **bare)
     figure.update_yaxes(title_text="function learned in", autorange="reversed", **bare)
-    figure.update_layout(template=TEMPLATE, height=ROW * len(models) + 90, margin={"l": 130, "r": 16, "t": 14, "b": 76})
+    figure.update_layout(
+        template=TEMPLATE, height=ROW * len(models) + 108, margin={"l": 130, "r": 16, "t": 14, "b": 94}
+    )
     one = table["seed"][table["split"] == TEST].nunique() < 2
     set_reading(
         figure,

@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from importlib.util import find_spec
 from pathlib import Path
 
-COLOURS = 112  # of an image: with twice as many it is an eighth larger, and looks the same
+COLOURS = 112  # of an image, which with twice as many is an eighth larger
 SECONDS = 120.0  # for Chrome to start and draw; 4 s are usual
 FORMATS = ("png", "svg")  # of a figure's files; a PDF is made where it is asked for
 PAGE = "<!DOCTYPE html><title>{}</title><style>@page{{size:{}in {}in;margin:0}}body{{margin:0}}</style>{}"
@@ -100,7 +100,7 @@ def _run(command: Sequence[str], targets: Sequence[Path], seconds: float) -> Non
 
 
 def with_palette(png: bytes) -> bytes:
-    """The same image with at most `COLOURS` colours, a quarter of its size; as it was, where Pillow is not installed.
+    """The same image with at most `COLOURS` colours, a third of its size or less; as it was, where Pillow is not there.
 
     Colours of a plot are few, and text stays sharp: nothing is dithered.
     """

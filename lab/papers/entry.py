@@ -111,7 +111,8 @@ def _in_caption(fact: Field | str) -> bool:
 
 
 def sizes_beside_paper(departures: Sequence[str], room: int = 230) -> str:
-    """The first departures that have the paper's value beside ours, as far as there is room (characters).
+    """The first departures that have the paper's value beside ours, or that of scale paper, where the paper may be
+    silent; as far as there is room (characters).
 
     >>> sizes_beside_paper(["no test set", "width 64 (paper 256), rates 1 (paper [1, 2])", "batch 8 (paper 16)"], 50)
     "Not the paper's: width 64 (paper 256), rates 1 (paper [1, 2]); more in provenance.json."
@@ -124,7 +125,8 @@ def sizes_beside_paper(departures: Sequence[str], room: int = 230) -> str:
             longer = said + (", " if number and said else "; " if said else "") + part
             more |= len(longer) > room
             said = longer if not more else said
-    return f"Not the paper's: {said}{'; more in provenance.json' * more}." if said else ""
+    theirs = "the paper's, or those of scale paper" if "(paper scale " in said else "the paper's"
+    return f"Not {theirs}: {said}{'; more in provenance.json' * more}." if said else ""
 
 
 def compared(numbers: Callable[[str], Mapping[str, tuple[object, str]]], scale: str) -> list[Field]:

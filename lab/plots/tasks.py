@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import html
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from itertools import product
 from typing import Any
 
@@ -288,6 +288,19 @@ def operation_title(name: str) -> str:
     where = " mod " if " mod " in name else " in "
     form, ring = name.rsplit(where, 1)
     return f"{form} ({where.strip()} {ring})"
+
+
+def operation_titles(names: Iterable[str]) -> tuple[dict[str, str], str]:
+    """Titles of operations by name, and their ring or group, which titles leave out where it is one for all; else "".
+
+    >>> operation_titles(["a+b mod 27", "ab mod 27"]), operation_titles(["ab mod 27", "ab in S4"])[1]
+    (({'a+b mod 27': 'a+b', 'ab mod 27': 'ab'}, 'mod 27'), '')
+    """
+    titles = {name: operation_title(name) for name in names}
+    rings = {title.partition(" (")[2].rstrip(")") for title in titles.values()}
+    if len(rings) != 1:
+        return titles, ""
+    return {name: title.partition(" (")[0] for name, title in titles.items()}, rings.pop()
 
 
 TITLES = ("the function", "the model")

@@ -18,6 +18,7 @@ from lab.papers.activations import settings as activations
 from lab.papers.claims import Claim, Verdict, all_of, any_of
 from lab.papers.crossing import hyla_phi
 from lab.papers.entry import SILENT, Entry, Field, Origin, Planned, Tuned, shipped
+from lab.papers.heatmaps import UNCLEAR
 from lab.papers.simplicity.tables.settings import RELU, START, network, rows_tested
 from lab.papers.simplicity.tables.settings import search as search_table
 from lab.papers.tables import POINTS, Labelled, alive, at_best_rates, best_rates, per_run
@@ -40,7 +41,7 @@ HYLA = "HYLA"  # its seed decides what is held out, so that its gains are within
 SCORES = {HYLA: "R²"}  # others: accuracy
 KINDS = ("model", "function")  # what has a rate of its own
 ROW = 46  # px of the matrix
-PALER, UNSURE = 1.3, "#EBEBEB"  # so that numbers are black on each shade; cells whose interval has 0 in it
+PALER = 1.3  # times, so that numbers are black on each shade
 
 
 @dataclass(frozen=True)
@@ -185,18 +186,16 @@ def summary(table: pd.DataFrame) -> str:
         best = max(others, key=lambda gain: gain.effect, default=missing())
         pair = (effect(gain, ends=False) for gain in (known.get((model, model), missing()), best))
         words.append(f"{model} {' and '.join(pair)}")
-    at_home, abroad = (
-        [gain for (model, source), gain in known.items() if (model == source) == same] for same in (True, False)
-    )
-    ends = [gain.interval(LEVEL) for gain in abroad]
-    helps = sum(gain.interval(LEVEL)[0] > 0 for gain in at_home)
+    own_gains = [gain for (model, source), gain in known.items() if model == source and _is_sure(gain)]
+    others = [gain for (model, source), gain in known.items() if model != source and _is_sure(gain)]
+    models = table["model"].nunique()
     first = (
-        f"A model's own function surely helps in {helps} of {len(at_home)};"
-        f" others' in {sum(low > 0 for low, _ in ends)} of {len(abroad)} cells, and surely hurt in"
-        f" {sum(high < 0 for _, high in ends)}. "
+        f"A model's own function surely helps in {sum(gain.effect > 0 for gain in own_gains)} of {models}; others' in"
+        f" {sum(gain.effect > 0 for gain in others)} of {models * (models - 1)} cells, and surely hurt in"
+        f" {sum(gain.effect < 0 for gain in others)}. "
     )
-    said = f"Points, own and best other: {'; '.join(words)}."
-    return (first if any(np.isfinite(low) for low, _ in ends) else "") + said
+    known_ends = any(np.isfinite(gain.interval(LEVEL)[0]) for gain in known.values())
+    return f"{first * known_ends}Points, own and best other: {'; '.join(words)}."
 
 
 def _verdicts(table: pd.DataFrame, same: bool) -> list[Verdict]:
@@ -255,7 +254,7 @@ def matrix(table: pd.DataFrame) -> go.Figure:
     look = {"showscale": False, "xgap": 2, "ygap": 2, "customdata": words}
     look |= {"hovertemplate": "function of the %{y} in the %{x}: %{customdata}<extra></extra>"}
     unsure = np.where(np.isnan(shades), 0.0, np.nan)
-    for z, scale in ((unsure, [[0, UNSURE], [1, UNSURE]]), (shades, DIVERGING)):
+    for z, scale in ((unsure, [[0, UNCLEAR], [1, UNCLEAR]]), (shades, DIVERGING)):
         figure.add_heatmap(x=titles, y=models, z=z, zmin=-1, zmax=1, colorscale=scale, hoverongaps=False, **look)
     for number in range(len(models)):
         corners = {f"{axis}{end}": number + sign * 0.48 for axis in "xy" for end, sign in ((0, -1), (1, 1))}
@@ -328,7 +327,7 @@ ENTRIES = (
         "Functions of one paper in the models of the others",
         "Each paper's model with a function that was learned in each of them, against its own tuned baseline: a"
         " transformer that memorizes, a perceptron on a table, HYLA's φ on fuzzy logic, a small language model",
-        "none; in one of them functions serve related tasks",
+        "none; in transformers functions serve related tasks",
         tasks=tuple(
             dict.fromkeys(place.base.task_name for scale in ("laptop", "paper", "smoke") for place in places(scale))
         ),

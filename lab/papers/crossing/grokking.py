@@ -281,7 +281,7 @@ def summary(table: pd.DataFrame) -> str:
     listed = (f"{task}: {', '.join(each)}" for task, each in words.items())
     both = [steps for steps in best.values() if set(steps) == {RELU, LEARNED}]
     sooner = sum(steps[LEARNED] < steps[RELU] for steps in both)
-    first = f"At best the learned function is sooner on {sooner} of {len(both)}. "
+    first = f"At best the learned function is sooner on {sooner} of {len(both)} operations. "
     return f"{first * bool(both)}Fewest steps to 95 %: {'; '.join(listed)}."
 
 
@@ -400,7 +400,7 @@ ENTRIES = (
         "Which optimizer ends grokking soonest?",
         "Steps until 95 % of the test rows are right, by optimizer, loss and non-linearity, each at the best of the"
         " rates tried",
-        "none; elsewhere Muon and Grokfast are sooner, and decay is not needed",
+        "none; elsewhere Muon and Grokfast are sooner, or not clearly",
         tasks=tuple(task.name for task in tasks("paper")),
         plan=plan,
         tuned=Tuned(tuple(CELL), _mean),

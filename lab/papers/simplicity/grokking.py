@@ -30,6 +30,7 @@ from lab.plots.caption import counted, set_reading
 from lab.plots.panels import FULL, above, grid, line, named, place
 from lab.plots.style import ORANGE, SIZE, colour, faded, method_title
 from lab.plots.tasks import operation_title as title
+from lab.plots.tasks import operation_titles
 from lab.tasks import Operation
 from lab.tasks.operation import ALL
 
@@ -212,6 +213,7 @@ def _at_each_level(table: pd.DataFrame) -> str:
 def speeds(table: pd.DataFrame) -> str:
     """How many times faster the learned function is, by task, and how many tasks no run learns."""
     words, unreached = [], 0
+    titles, ring = operation_titles(table["task"].unique())
     for task, rows in table.groupby("task", sort=False):
         known = _gets_there(rows)
         if not any(known.values()):
@@ -220,19 +222,18 @@ def speeds(table: pd.DataFrame) -> str:
         last = f"not in {table['step'].max():,} steps"
         never = "" if known[RELU] else f" at least ({RELU} {last})"
         never += "" if known[LEARNED] else f" at most (learned {last})"
-        words.append(f"{title(task)} {_times(rows)}{never}")
+        words.append(f"{titles[task]} {_times(rows)}{never}")
     words += [f"never with either on {counted(unreached, 'operation')}"] if unreached else []
     higher = _higher(table)
     sure = any(np.isfinite(one.low) for one in higher)
     better = sum((one.low if sure else one.effect) > 0 for one in higher)
-    others = ", ".join(title(one.case) for one in higher if not (one.low if sure else one.effect) > 0)
+    others = ", ".join(titles[one.case] for one in higher if not (one.low if sure else one.effect) > 0)
     text = (
         f"Mean accuracy {'surely ' if sure else ''}higher on {better} of"
-        f" {counted(len(higher), 'operation')} (paper: {len(ALL)}{f'; not on {others}' if others else ''})"
+        f" {counted(len(higher), 'operation')} ({f'{ring}; ' if ring else ''}paper: {len(ALL)}"
+        f"{f'; not on {others}' if others else ''})"
     )
-    text = f"{text}. Times as fast to {PERCENT}: {'; '.join(words)}."
-    ring, *more = {title(task).partition(" (")[2] for task in table["task"].unique()}
-    return text if more or not ring else text.replace(f" ({ring}", "").replace(" (paper:", f" ({ring[:-1]}; paper:")
+    return f"{text}. Times as fast to {PERCENT}: {'; '.join(words)}."
 
 
 def _gets_there(rows: pd.DataFrame) -> dict[str, bool]:

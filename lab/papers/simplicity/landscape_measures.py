@@ -80,6 +80,11 @@ def plan(scale: str, seeds: int, names: Sequence[str]) -> list[Planned]:
     return planned
 
 
+def drawn(table: pd.DataFrame) -> pd.DataFrame:
+    """The rows of a table without random planes that reach less far than the one whose landscape is drawn."""
+    return table[~(table["radius"] < RADIUS)] if "radius" in table else table
+
+
 def measure(runs: Labelled) -> pd.DataFrame:
     """One row a number: table, method, prefactor (α), seed, part, number, x, y, value.
 

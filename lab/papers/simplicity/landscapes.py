@@ -19,7 +19,7 @@ from lab import estimates
 from lab.papers.claims import Claim, Verdict, all_of, on_every_reading
 from lab.papers.entry import Entry
 from lab.papers.simplicity.complexity import logarithms
-from lab.papers.simplicity.landscape_measures import DEPTH, FINE, PAPER_TABLES, RADIUS, measure, plan, tables_of
+from lab.papers.simplicity.landscape_measures import DEPTH, FINE, PAPER_TABLES, RADIUS, drawn, measure, plan, tables_of
 from lab.papers.simplicity.tables import settings
 from lab.papers.simplicity.tables.accuracy import LONGER_SEARCHES
 from lab.papers.simplicity.tables.settings import IAFS, NEIGHBOURS, NETWORKS, RELU, TANH, TREES, origin
@@ -337,7 +337,7 @@ def _summary(table: pd.DataFrame) -> str:
     course = table[table["part"] == "course"].sort_values("x").groupby(["table", "method", "seed"])["value"]
     rises = (course.last() - course.first()).groupby(["table", "method"]).mean()
     most = " and ".join(rises.unstack("table").idxmax().unique())
-    around = logarithms(_part(table, "ambient", RADIUS if "radius" in table else None))
+    around = logarithms(_part(drawn(table), "ambient"))
     more = [estimates.mean(gaps) for _, gaps in (around - logarithms(_part(table, "solution"))).items()]
     higher, sure = sum(one.effect > 0 for one in more), sum(one.interval(LEVEL)[0] > 0 for one in more)
     aligned, words = _part(table, "alignment"), []
@@ -369,7 +369,7 @@ def _numbers(table: pd.DataFrame) -> str:
 def _by_table(table: pd.DataFrame, methods: Sequence[str], *parts: str) -> str:
     """Means of one or two parts on each table by method."""
     words = []
-    for name, rows in table.groupby("table", sort=False):
+    for name, rows in drawn(table).groupby("table", sort=False):
         means = rows.groupby(["method", "part"])["value"].mean().unstack().reindex(index=methods, columns=parts)
         phrases = []
         for method, first, *more in means.dropna().itertuples():

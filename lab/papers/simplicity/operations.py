@@ -24,7 +24,7 @@ from lab.plots import go
 from lab.plots.caption import set_reading
 from lab.plots.panels import colour_bar, grid, place, write_cells
 from lab.plots.style import INK, SEQUENTIAL, SIZE, TEMPLATE, VERMILLION
-from lab.plots.tasks import GREYS, operation_title
+from lab.plots.tasks import GREYS, operation_title, operation_titles
 from lab.scale import COMMON, SCALES
 from lab.spec import EpisodeSpec, Learned, Part, RunSpec, replace
 from lab.tasks import Operation
@@ -226,10 +226,7 @@ def fig14(table: pd.DataFrame) -> go.Figure:
     tasks, known = list(kinds.index), list(cells["function"].unique())
     names = [task for task in tasks if task in known] + [name for name in known if name not in tasks]
     values = 100 * cells.pivot(index="task", columns="function", values="score").loc[tasks, names]
-    ring = {operation_title(task).partition(" (")[2] for task in tasks}  # one for all need not be written so often
-    short = {
-        name: operation_title(name).partition(" (")[0] if len(ring) == 1 else operation_title(name) for name in tasks
-    }
+    short, ring = operation_titles(tasks)
     x = [short.get(name, name) for name in names]
     y = [f"{short[task]}{' *' if kind == 'easy' else ''}" for task, kind in kinds.items()]
     figure = go.Figure()
@@ -256,7 +253,7 @@ def fig14(table: pd.DataFrame) -> go.Figure:
         coloraxis={"colorscale": SEQUENTIAL, "cmin": 0, "cmax": 100, "colorbar": bar},
     )
     plain = {"showgrid": False, "showline": False, "ticks": ""}
-    of_all = f" this operation ({ring.pop()}" if len(ring) == 1 else ""
+    of_all = f" this operation ({ring})" if ring else ""
     figure.update_xaxes(
         tickangle=-40, categoryarray=x, title={"text": f"function learned for{of_all}, or ReLU", "standoff": 4}, **plain
     )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from functools import partial
 from typing import Any
 
@@ -74,7 +74,7 @@ def summary_fig11(table: pd.DataFrame) -> str:
     parts = {part: table[table["part"] == part] for part in table["part"].unique()}
     cells = pd.concat([delta(rows) for rows in parts.values()])
     dead = unlearned(table)
-    cells = cells[~cells["task"].isin(dead) & ~cells["architecture"].isin(dead)]
+    cells = _without(cells, dead)
     count = int(clear(cells).sum())
     means = [f"{part} {effect(over_tasks(own_and_others(table, part)['own']))}" for part in parts]
     chance = " (by chance as many)" if count <= (1 - LEVEL) * len(cells) else ""
@@ -247,8 +247,7 @@ def fig11(table: pd.DataFrame) -> go.Figure:
     figure.update_layout(coloraxis=colours, margin_b=158, height=figure.layout.height + 62)
     _draw_means(figure, table)
     for column, (part, cells) in enumerate(parts.items(), 1):
-        shown = cells[~cells["task"].isin(dead) & ~cells["architecture"].isin(dead)]
-        draw(figure, Matrix(part, shown, framed=False), (2, column), bare=True)
+        draw(figure, Matrix(part, _without(cells, dead), framed=False), (2, column), bare=True)
         above(figure, f"<b>Optimized: {part}</b>", 2, column)
         figure.update_yaxes(showticklabels=column == 1, row=2, col=column)
     figure.update_yaxes(title_text="optimized for", row=2, col=1)
@@ -266,12 +265,17 @@ def fig11(table: pd.DataFrame) -> go.Figure:
     return figure
 
 
+def _without(cells: pd.DataFrame, tasks: Collection[str]) -> pd.DataFrame:
+    """The cells of neither these tasks nor the functions that were learned for them."""
+    return cells[~cells["task"].isin(tasks) & ~cells["architecture"].isin(tasks)]
+
+
 def own_and_others(table: pd.DataFrame, part: str) -> pd.DataFrame:
     """By task that is learned: the gain with the function of this part that was learned for it, and the mean gain with
     those that were learned for others of these tasks; columns own, others."""
     dead = unlearned(table)
     cells = delta(table[table["part"] == part])
-    cells = cells[~cells["task"].isin(dead) & ~cells["architecture"].isin(dead)]
+    cells = _without(cells, dead)
     same = np.where(cells["architecture"] == cells["task"], "own", "others")
     return cells.groupby(["task", same], sort=False)["delta"].mean().unstack().reindex(columns=["own", "others"])
 

@@ -12,13 +12,13 @@ import pandas as pd
 
 from lab import estimates
 from lab.papers.claims import Claim, Verdict, absent, all_of, any_of
-from lab.papers.compatibility import clear
+from lab.papers.compatibility import clear, unlearned
 from lab.papers.entry import Entry, Planned
 from lab.papers.heatmaps import COLOURED, Matrix, Scale, heatmaps
 from lab.papers.tables import POINTS, Labelled, alive, compare_one, per_run, per_seed
 from lab.papers.transformers import language, settings
 from lab.papers.transformers.language import LINEAR, claim_on_texts, perplexity_changes, some_text, verdicts_of
-from lab.papers.transformers.matrix import comparable, learned_tasks
+from lab.papers.transformers.matrix import comparable
 from lab.papers.transformers.settings import BASELINE, FROM_GELU, MLP, TEXT_NAMES, TEXT_SEEDS, TEXTS, texts_origin
 from lab.plots import go
 from lab.plots.caption import bounds, effect, set_reading, signed
@@ -376,8 +376,7 @@ def fig9(table: pd.DataFrame) -> go.Figure:
 
 def _dead(table: pd.DataFrame) -> frozenset[str]:
     """MANO, where no model has learned it."""
-    known = table[table["task"] == MANO]
-    return frozenset({MANO}) if len(known) and MANO not in learned_tasks(known) else frozenset()
+    return unlearned(table[table["task"] == MANO])
 
 
 def perplexity_cells(table: pd.DataFrame) -> pd.DataFrame:

@@ -8,7 +8,7 @@ import torch
 from lab.catalogue.build import figure
 from lab.catalogue.registry import entry
 from lab.papers.simplicity.landscape_measures import DEPTH, FINE, RADIUS, tables_of
-from lab.papers.simplicity.landscapes import fig24
+from lab.papers.simplicity.landscapes import _numbers, fig24
 from lab.papers.simplicity.tables.settings import IAFS, LEARNED, NETWORKS, PREFACTORS, RELU, TANH, TREES
 from lab.probes.complexity import draw
 from lab.resolve import resolve
@@ -130,5 +130,6 @@ def test_every_model_has_its_column(made):
     several.loc[several["part"] != "ambient", "radius"] = np.nan
     again = [note.text for note in fig24(several.drop_duplicates()).layout.annotations]
     assert again == heads, "a wider or narrower plane than the drawn one is not in its numbers"
+    assert _numbers(several.drop_duplicates()) == _numbers(made.table), "nor in those of the caption"
     ends = [trace for trace in drawn.data if trace.name == "ends"]
     assert len(ends) == 2 * len(NETWORKS), "start and end of the training, on loss and on complexity"

@@ -307,9 +307,8 @@ def fig17(table: pd.DataFrame) -> go.Figure:
         legend &= not theirs
         chosen = alive(retained(rows)).groupby("method")[["layers", "accuracy"]].mean()
         x = [chosen.loc[one, "layers"] + (methods.index(one) - 1.5) * SPREAD / 2 for one in chosen.index]
-        ring = {"mode": "markers", "name": "best on validation data", "showlegend": not number, "hoverinfo": "skip"}
-        ring["marker"] = {"symbol": "circle-open", "size": 17, "color": INK, "line": {"width": 1.6}}
-        figure.add_scatter(x=x, y=100 * chosen["accuracy"], row=at[0], col=at[1], legendgroup="chosen", **ring)
+        look = {"name": "best on validation data", "hoverinfo": "skip", "showlegend": not number}
+        points(figure, x, 100 * chosen["accuracy"], INK, at, 17, "circle-open", legendgroup="chosen", **look)
     figure.update_xaxes(tickvals=depths, range=(min(depths) - 0.5, max(depths) + 0.5))
     name_axes(figure, len(heads), len(modes), "hidden layers", "test accuracy (%)")
     set_reading(

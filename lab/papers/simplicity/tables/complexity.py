@@ -32,7 +32,7 @@ from lab.papers.simplicity.tables.settings import IAFS, LEARNED, NEIGHBOURS, NET
 from lab.papers.tables import gains, ratios
 from lab.plots import go
 from lab.plots.caption import counted, diverged_runs, effect, set_reading
-from lab.plots.panels import above, grid, line, log_axis, name_axes, place, whiskers
+from lab.plots.panels import above, grid, line, log_axis, name_axes, place, points, whiskers
 from lab.plots.style import BLACK, GREY, METHOD_SYMBOLS, SKY, colour
 from lab.statistics import INTERVAL, half_width
 
@@ -187,9 +187,8 @@ def marks(
         ways = here[here["method"] == RELU].sort_values(x)
         line(figure, ways[x], ways["percent"], GREY, at, 1.4, showlegend=False, hoverinfo="skip")
         best = large[large["method"].isin(NETWORKS)].nlargest(1, "percent")
-        ring = {"symbol": "circle-open", "size": 18, "color": BLACK, "line": {"width": 1.6}}
-        look = {"mode": "markers", "marker": ring, "name": "most accurate network", "hoverinfo": "skip"}
-        figure.add_scatter(x=best[x], y=best["percent"], showlegend=not number, row=at[0], col=at[1], **look)
+        look = {"name": "most accurate network", "hoverinfo": "skip"}
+        points(figure, best[x], best["percent"], BLACK, at, 18, "circle-open", showlegend=not number, **look)
         if name in over and x != "times":
             ends = large[large["method"].isin((RELU, over[name][0]))].sort_values("method", key=lambda m: m != RELU)
             line(figure, ends[x], ends["percent"], BLACK, at, 1.4, showlegend=False, hoverinfo="skip")

@@ -30,7 +30,7 @@ from lab.plots.panels import above, blank, colour_bar, grid, line
 from lab.plots.style import BLACK, CELL_INK, SEQUENTIAL, SIZE, VERMILLION, colour
 from lab.statistics import LEVEL
 
-OfBest = Callable[[pd.DataFrame, str, list[str]], list[Verdict]]  # rows of a table, its best network, the others
+OfBest = Callable[..., list[Verdict]]  # rows of a table, its best network, the others
 
 NEAR_IDENTITY = 0.99  # share of a function's variance that its start explains, above which it has not left it
 ROWS = {"function": "function", "loss": "loss", "complexity": "complexity", "zoom": "complexity,<br>random plane"}
@@ -85,28 +85,30 @@ def _of_the_best(measure: OfBest) -> Callable[[pd.DataFrame], Verdict]:
     return verdict
 
 
-def _more(part: str) -> OfBest:
+def _more(part: str, rows: pd.DataFrame, best: str, others: list[str], radius: float | None = None) -> list[Verdict]:
     """By how many times a part of the best network is above that of each other one."""
-
-    def measure(rows: pd.DataFrame, best: str, others: list[str]) -> list[Verdict]:
-        wide = logarithms(_part(rows, part))
-        (name,) = wide.columns.unique("table")
-        pairs = {f"{best} against {other}, {name}": ((name, best), (name, other)) for other in others}
-        return ratios(wide, pairs, above=1.0)
-
-    return measure
+    wide = logarithms(_part(rows, part, radius))
+    (name,) = wide.columns.unique("table")
+    return ratios(wide, {f"{best} against {one}, {name}": ((name, best), (name, one)) for one in others}, above=1.0)
 
 
-def _around(rows: pd.DataFrame, best: str, others: list[str]) -> list[Verdict]:
-    """Complexity around a network over its own; each radius of the plane is a reading, for the paper prints none."""
-    solution, readings = logarithms(_part(rows, "solution")), {}
+def _around(rows: pd.DataFrame, best: str, others: list[str], radius: float | None = None) -> list[Verdict]:
+    """By how many times the complexity around a network is above its own."""
+    solution, around = logarithms(_part(rows, "solution")), logarithms(_part(rows, "ambient", radius))
     (name,) = solution.columns.unique("table")
-    for radius in rows["radius"].dropna().unique() if "radius" in rows else [None]:
-        around = logarithms(_part(rows, "ambient", radius))
-        more = estimates.mean(around[name, best] - solution[name, best], covers="seeds, of one search")
-        case = f"{best}, {name}"
-        readings["" if radius is None else f"radius {radius:g}"] = Verdict(more.exp(), above=1.0, unit="×", case=case)
-    return [on_every_reading(dict(reversed(readings.items())))]
+    more = estimates.mean(around[name, best] - solution[name, best], covers="seeds, of one search")
+    return [Verdict(more.exp(), above=1.0, unit="×", case=f"{best}, {name}")]
+
+
+def _at_each_radius(measure: OfBest) -> OfBest:
+    """Each radius of the random plane is a reading, for the paper prints none."""
+
+    def readings(rows: pd.DataFrame, best: str, others: list[str]) -> list[Verdict]:
+        radii = rows["radius"].dropna().unique()[::-1] if "radius" in rows else [None]
+        at = {one: all_of(measure(rows, best, others, radius=one)) for one in radii}
+        return [on_every_reading({f"radius {one:g}" if one else "": verdict for one, verdict in at.items()})]
+
+    return readings
 
 
 def several_radii(table: pd.DataFrame, scale: str) -> str:
@@ -136,22 +138,19 @@ FIG24 = (
     _claim(
         "most-complex",
         "Complexity increases to the highest level in the best model of each table",
-        _of_the_best(_more("solution")),
+        _of_the_best(partial(_more, "solution")),
     ),
-    _claim(
-        "rises",
-        "Complexity increases in training, for all models",
-        _rises,
-    ),
+    _claim("rises", "Complexity increases in training, for all models", _rises),
     _claim(
         "ambient-others",
         "Around the best networks the ambient complexity is higher than around less accurate ones",
-        _of_the_best(_more("ambient")),
+        _of_the_best(_at_each_radius(partial(_more, "ambient"))),
+        several_radii,
     ),
     _claim(
         "ambient-solution",
         "Around the best networks the ambient complexity is higher than their own",
-        _of_the_best(_around),
+        _of_the_best(_at_each_radius(_around)),
         several_radii,
     ),
     Claim(

@@ -134,6 +134,17 @@ def test_of_networks_that_are_equally_good_each_may_be_the_best():
     )
 
 
+@pytest.mark.parametrize("claim", ["ambient-others", "ambient-solution"])
+def test_each_radius_of_the_random_plane_is_a_reading_and_none_hides_behind_their_mean(claim):
+    table = networks({"ReLU": 0.7, "TanH": 0.71, "IAFs": 0.72, "learned": 0.8})
+    far = table["radius"] == 0.5
+    table.loc[far, "value"] = table.loc[far, "value"] * 100
+    assert verdict("simplicity/fig24", claim, table).word == HOLDS
+    near = (table["radius"] == 0.2) & (table["method"] == "learned")
+    table.loc[near, "value"] = table.loc[near, "value"] / 100
+    assert verdict("simplicity/fig24", claim, table).word == UNDECIDED
+
+
 @pytest.mark.parametrize(("late", "word"), [(10, HOLDS), (2, FAILS), (None, UNDECIDED)])
 def test_how_many_times_faster_hangs_on_the_accuracy_that_counts(late, word):
     """Ten or two times later at every level; or three times later to 95 %, and never to 100 %."""

@@ -102,16 +102,30 @@ def _run(command: Sequence[str], targets: Sequence[Path], seconds: float) -> Non
 def with_palette(png: bytes) -> bytes:
     """The same image with at most `COLOURS` colours, a third of its size or less; as it was, where Pillow is not there.
 
-    Colours of a plot are few, and text stays sharp: nothing is dithered.
+    One by one the colour is kept that is frequent and far from those before it, so that neither two colours of a legend
+    become one nor that of a thin line is lost; the others become the nearest.
     """
     try:
+        import numpy as np
         from PIL import Image
     except ImportError:
         return png
     smaller = io.BytesIO()
     with Image.open(io.BytesIO(png)) as image:
-        few = image.convert("RGB").quantize(COLOURS, Image.Quantize.MEDIANCUT, kmeans=3, dither=Image.Dither.NONE)
-        few.save(smaller, "PNG", optimize=True)
+        pixels = np.asarray(image.convert("RGB"))
+    every, index, counts = np.unique(pixels.reshape(-1, 3), axis=0, return_inverse=True, return_counts=True)
+    every, nearest, off = every.astype(int), np.zeros(len(every), np.uint8), np.full(len(every), np.inf)
+    palette: list[np.ndarray] = []
+    follows = int(counts.argmax())
+    while len(palette) < COLOURS and off.any():
+        distance = np.square(every - every[follows]).sum(1)
+        nearest[distance < off] = len(palette)
+        palette.append(every[follows])
+        off = np.minimum(off, distance)
+        follows = int((np.sqrt(counts) * off).argmax())
+    few = Image.fromarray(nearest[index].reshape(pixels.shape[:2]), mode="P")
+    few.putpalette(np.array(palette, np.uint8).tobytes())
+    few.save(smaller, "PNG", optimize=True)
     return min(png, smaller.getvalue(), key=len)
 
 

@@ -234,6 +234,24 @@ def test_a_palette_keeps_a_picture_and_makes_it_small():
     assert (off[:, 190:] <= 8).all(), "the page and its specks keep their colours"
 
 
+def test_two_colours_of_a_legend_never_become_one_and_a_thin_line_keeps_its_colour():
+    image = pytest.importorskip("PIL.Image")
+    blue, green, orange = (0, 114, 178), (0, 158, 115), (230, 159, 0)
+    ramp = np.linspace(0, 255, 300)  # a field in more colours than a palette has
+    pixels = np.full((400, 400, 3), 255)
+    field = np.stack(np.broadcast_arrays(ramp[:, None], ramp, 128), -1)
+    pixels[:300, :300] = field + np.random.default_rng(0).integers(-3, 4, (300, 300, 3))
+    pixels = pixels.clip(0, 255)
+    pixels[20:220, 350] = orange
+    pixels[10:20, 310:320], pixels[30:40, 310:320] = blue, green
+    whole = io.BytesIO()
+    image.fromarray(pixels.astype(np.uint8)).save(whole, "PNG")
+    with image.open(io.BytesIO(export.with_palette(whole.getvalue()))) as found:
+        assert len(found.getcolors()) <= export.COLOURS
+        places = (315, 15), (315, 35), (350, 99)
+        assert [found.convert("RGB").getpixel(place) for place in places] == [blue, green, orange]
+
+
 def test_without_a_chrome_the_other_files_are_there_and_a_sentence_helps(figure, tmp_path, monkeypatch):
     (tmp_path / "figure.png").write_bytes(b"of an older table")
     monkeypatch.setenv("BROWSER_PATH", str(tmp_path / "nothing"))

@@ -264,8 +264,8 @@ STATED = {
         ("hypernetwork/figA7", "[deepest]", "{:.0%} of neighbours have the same rule"),
         (
             "hypernetwork/tableA1",
-            "(mean['hyla_softmax'], mean['hyla_deep'])",
-            "highest HYLA - RMSHead + softmax {:.0f} (paper 71), lowest HYLA + deep value network {:.0f} (",
+            "(mean['hyla_softmax'] - mean['linear'], mean['hyla_deep'] - mean['linear'])",
+            "most HYLA - RMSHead + softmax {:+.1f} (paper +11.1), least HYLA + deep value network {:+.1f} (",
         ),
     ],
     "hypernetwork/5_language_modeling.ipynb": [("crossing/hyla_phi", "[over_relu]", f"fuzzy logic, seen {HALF}")],

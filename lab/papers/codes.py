@@ -12,7 +12,7 @@ import torch
 from lab import estimates
 from lab.errors import LabError
 from lab.papers.claims import Verdict, all_of
-from lab.papers.tables import POINTS, Labelled, paired, per_seed, percent
+from lab.papers.tables import Labelled, paired, per_seed, percent
 from lab.plots import latent_codes
 from lab.plots.caption import true_minus
 from lab.plots.style import method_title
@@ -149,6 +149,11 @@ def alike(table: pd.DataFrame) -> pd.DataFrame:
     return near.rename_axis(names).unstack(sort=False)
 
 
+def near_by_layer(table: pd.DataFrame, colouring: str) -> pd.DataFrame:
+    """Of `alike`, one colouring: layers × methods."""
+    return alike(table)[colouring].unstack()
+
+
 def maps_summary(table: pd.DataFrame, verdict: str = "") -> str:
     """How far neighbours on the maps of the last layer are alike, by colouring and method."""
     last = alike(table).loc[table["layer"].max()]
@@ -156,22 +161,11 @@ def maps_summary(table: pd.DataFrame, verdict: str = "") -> str:
         return ""
     words = [f"{name} {_each(last[name], '.2f')}" for name in last]
     titles = ", ".join(map(method_title, last.index))
-    return f"{verdict}Alike on the last map (0: by chance, 1: all), {titles}: {'; '.join(words)}."
+    return f"{verdict}Alike in the last layer (0: chance, 1: all), {titles}: {'; '.join(words)}."
 
 
 def _each(numbers: Sequence[float], form: str) -> str:
     return true_minus(", ".join("–" if number != number else format(number, form) for number in numbers))
-
-
-def clustered(table: pd.DataFrame, colouring: str) -> pd.DataFrame:
-    """How far neighbours on maps are alike above chance, layers × methods: for labels in percent, for values as a
-    correlation."""
-    shares = {
-        keys: (alike - chance) * (1 if rows["label"].isna().all() else 100)
-        for keys, rows in table[table["colouring"] == colouring].groupby(["layer", "method"], sort=False)
-        for alike, chance in [latent_codes.neighbours(rows)]
-    }
-    return pd.Series(shares).unstack()
 
 
 def over_maps(values: pd.Series, **claimed) -> Verdict:
@@ -182,8 +176,8 @@ def over_maps(values: pd.Series, **claimed) -> Verdict:
 
 
 def clusters_by(colouring: str) -> Callable[[pd.DataFrame], Verdict]:
-    """In the last layer: the share of neighbours with the same label, above chance."""
-    return lambda table: over_maps(clustered(table, colouring).iloc[-1], unit=POINTS)
+    """In the last layer: how far neighbours are alike, from 0, as by chance, to 1."""
+    return lambda table: over_maps(near_by_layer(table, colouring).iloc[-1])
 
 
 def similarities(runs: Labelled, count: int, sample: Sample, labels: Labels, order: Sequence[str]) -> pd.DataFrame:

@@ -48,13 +48,16 @@ ROW = 20  # px of a row of the legend
 DOT = {"size": 3.5, "opacity": 0.75}
 MAP = ["method", "layer", "colouring"]  # what a map is of
 CLUSTERED = 0.2  # of the way from chance to all: neighbours that are less alike show no clusters
-NEAR = f"how alike a point's {NEIGHBOURS} nearest are: 0 by chance, 1 if all have its label or average to its value"
+DISTINCT = 16  # values at most that count as labels
+NEAR = f"share of a point's {NEIGHBOURS} nearest with its label or value: 0 by chance, 1 all"
+MANY = " (of values: correlation with their mean)"
 COLOURS = tuple(colour for colour in SEQUENCE if colour != GREY)
 
 
 def neighbours(points: pd.DataFrame, number: int = NEIGHBOURS) -> tuple[float, float]:
-    """How far neighbours on a map are alike, and what chance gives. For labels: share of the `number` nearest points
-    that have the same one; for values: correlation with their mean. NaN where there is one place or too few points.
+    """How far neighbours on a map are alike, and what chance gives. For labels, and values of which there are few:
+    share of the `number` nearest points that have the same one; for many values: correlation with their mean. NaN where
+    there is one place or too few points.
 
     points: x, y, and label or value, one row a point.
     """
@@ -64,18 +67,25 @@ def neighbours(points: pd.DataFrame, number: int = NEIGHBOURS) -> tuple[float, f
     if count <= number or not np.ptp(places, axis=0).any():
         return float("nan"), float("nan")
     near = cKDTree(places).query(places, number + 1)[1][:, 1:]
-    if points["label"].isna().all():
+    if many_values(points):
         values = points["value"].to_numpy(float)
-        return (float(np.corrcoef(values, values[near].mean(1))[0, 1]) if np.ptp(values) else float("nan")), 0.0
-    labels = points["label"].to_numpy()
-    sizes = points["label"].value_counts().to_numpy(float)
+        return float(np.corrcoef(values, values[near].mean(1))[0, 1]), 0.0
+    kind = "value" if points["label"].isna().all() else "label"
+    labels, sizes = points[kind].to_numpy(), points[kind].value_counts().to_numpy(float)
+    if not len(sizes):
+        return float("nan"), float("nan")
     return float((labels[near] == labels[:, None]).mean()), float((sizes * (sizes - 1)).sum() / (count * (count - 1)))
+
+
+def many_values(points: pd.DataFrame) -> bool:
+    """Whether points have values that are too many to count as labels."""
+    return bool(points["label"].isna().all() and points["value"].nunique() > DISTINCT)
 
 
 def above_chance(points: pd.DataFrame) -> float:
     """How far `neighbours` are alike, from 0, as by chance, to 1, all of them; below 0 where less than by chance."""
     alike, chance = neighbours(points)
-    return (alike - chance) / (1 - chance)
+    return (alike - chance) / (1 - chance) if chance < 1 else float("nan")
 
 
 def clustered(table: pd.DataFrame) -> bool:
@@ -187,7 +197,8 @@ def _drawn(
     ]
     set_reading(
         figure,
-        f"{where}: {NEAR}. {count:,} examples a map, one model a method.",
+        f"{where}: {NEAR}{MANY if any(many_values(rows) for _, rows in table.groupby('colouring')) else ''}."
+        f" {count:,} examples a map, one model{' a method' * (len(methods) > 1)}.",
         "Distances between clusters and sizes mean nothing." if rows and set(kinds) & {"t-SNE", "UMAP"} else "",
         f"Light grey: labels beyond the {most} most frequent."
         if OTHER_INK in {ink for ink, _ in shown.values()}
@@ -262,10 +273,9 @@ def _tell(figure: go.Figure, points: pd.DataFrame, at: tuple[int, int]) -> None:
     panel, (alike, chance) = figure.get_subplot(*at), neighbours(points)
     text, ink = "one code for all examples", GREY
     if np.isfinite(alike):
-        text, ink = true_minus(f"<b>{above_chance(points):.2f}</b>"), INK
+        text, ink = true_minus(f"alike: <b>{above_chance(points):.2f}</b>"), INK
     scores = f"{alike:.2f} ({chance:.2f} by chance); trustworthiness {points['trustworthiness'].iloc[0]:.2f}"
-    hover = f"Share of a point's {NEIGHBOURS} nearest neighbours that have its label,<br>or correlation of the mean of"
-    hover += f" their values with its own: {scores}"
+    hover = f"{(NEAR + MANY * many_values(points)).capitalize()}: {scores}"
     x, y = panel.xaxis.domain[1], panel.yaxis.domain[0]
     below = {"xref": "paper", "yref": "paper", "x": x, "xanchor": "right", "y": y, "yanchor": "top", "yshift": -1}
     look = {"showarrow": False, "font": {"size": SIZE, "color": ink}}

@@ -80,7 +80,7 @@ def test_maps_have_each_point_once_in_its_panel():
     for key, note in zip(rows, notes, strict=True):
         own = groups.get_group(key)
         alike, chance = latent_codes.neighbours(own)
-        assert note == f"<b>{(alike - chance) / (1 - chance):.2f}</b>".replace("-", "−")
+        assert note == f"alike: <b>{(alike - chance) / (1 - chance):.2f}</b>".replace("-", "−")
 
 
 def test_maps_of_one_code_say_so_and_rows_of_them_are_gone():

@@ -27,7 +27,7 @@ from lab.papers.hypernetwork.settings import (
 )
 from lab.papers.tables import Labelled, paired, per_seed
 from lab.plots import go
-from lab.plots.caption import TOO_EARLY, diverged_runs, set_reading, too_early
+from lab.plots.caption import TOO_EARLY, diverged_runs, set_reading, too_early, true_minus
 from lab.plots.differences import beside_printed
 from lab.plots.style import GREY, method_title
 
@@ -106,23 +106,24 @@ def means(table: pd.DataFrame) -> pd.DataFrame:
 
 def _summary(table: pd.DataFrame) -> str:
     words = []
-    for task, rows in means(table).groupby("task", sort=False):
+    for task, rows in above_linear(table).groupby("task", sort=False):
         rows = rows[rows["mean"].notna()].sort_values("mean", kind="stable")
         if len(rows) < 3:
-            words.append(f"{NAMES[task]}: only {len(rows)} rows have runs that did not diverge")
+            words.append(f"{NAMES[task]}: only {len(rows)} of {len(METHODS) - 1} rows have runs that did not diverge")
             continue
         highest, lowest = (
-            f"{method_title(row['method'])} {row['mean']:.0f} (paper {row['paper']:.0f})"
+            f"{method_title(row['method'])} {row['mean']:+.1f} (paper {row['paper']:+.1f})"
             for row in (rows.iloc[-1], rows.iloc[0])
         )
         order = rows["mean"].corr(rows["paper"], method="spearman")
         words.append(
-            f"{NAMES[task]}: highest {highest}, lowest {lowest}; rank correlation of {len(rows)} rows"
-            f" with the paper's {order:.2f}"
+            f"{NAMES[task]}, above linear attention ({_linear(table, task)}): most {highest}, least {lowest};"
+            f" rank correlation of {len(rows)} rows with the paper's {order:.2f}"
         )
     early = " and ".join(said + f" of {NAMES[task]}" * (len(words) > 1) for task, said in _few_learn(table).items())
+    text = true_minus("; ".join(words))
     problem = f"{early} are below {SOLVED:.0f} % on what they saw" if early else ""
-    return f"{too_early(problem)}In %, {'; '.join(words)}."
+    return f"{too_early(problem)}{text[:1].upper()}{text[1:]}."
 
 
 def _few_learn(table: pd.DataFrame) -> dict[str, str]:
@@ -225,12 +226,12 @@ def table_a1(table: pd.DataFrame) -> go.Figure:
         figure.update_traces(opacity=0.7 if task in early else 1, selector={"name": "here"}, row=1, col=column)
         figure.add_vline(x=0, line={"color": GREY, "width": 1.4}, row=1, col=column)
     figure.update_annotations(align="left")  # titles of two lines
+    figure.update_xaxes(title_text="points above linear attention")
     one = table["seed"].nunique() == 1
     left_out = [NAMES[task] for task in PRINTED if task not in set(table["task"])]
     set_reading(
         figure,
-        f"By how many points a method is above linear attention ({_linear(table)}) on unseen combinations, mean"
-        " over seeds;",
+        "By how many points a method is above linear attention on unseen combinations, mean over seeds;",
         "one seed only, so ours have no interval."
         if one
         else "whiskers and ±: one standard error (the paper's from both that it prints); pale: less than two from 0.",
@@ -240,10 +241,10 @@ def table_a1(table: pd.DataFrame) -> go.Figure:
     return figure
 
 
-def _linear(table: pd.DataFrame) -> str:
-    """Its own score on each task, in words."""
-    rows = means(table).query("method == 'linear'")
-    return ", ".join(f"{ours:.0f} %, paper {theirs:.0f}" for ours, theirs in rows[["mean", "paper"]].to_numpy())
+def _linear(table: pd.DataFrame, task: str) -> str:
+    """Its own score on a task, in words."""
+    ((ours, theirs),) = means(table).query("method == 'linear' and task == @task")[["mean", "paper"]].to_numpy()
+    return f"{ours:.0f} %, paper {theirs:.0f}"
 
 
 def above_linear(table: pd.DataFrame) -> pd.DataFrame:
@@ -280,7 +281,7 @@ ENTRIES = (
         "Ablations of HYLA, and mixtures of experts",
         "What each part of HYLA, a deeper value network, and mixtures of experts (MoE) in place of feed-forward layers"
         " gain over linear attention on unseen combinations, at the end of training",
-        "RMSHead alone and HYLA without nonlinearity help, HYLA and a deep value network most (in its text)",
+        "parts of HYLA help alone, HYLA + deep value network most",
         tasks=("logic", "sraven"),
         plan=plan,
         measure=measure,

@@ -123,8 +123,7 @@ def _terms_or_target(table: pd.DataFrame) -> str:
     ahead = last.filter(like="term").max(axis=1) - last["target"]
     words = {
         True: "As in the paper, neighbours share terms more than the target, the function's value. ",
-        False: "Here, where contexts vary and the query does not, neighbours share the target more than terms; the"
-        " paper's text has queries vary. ",
+        False: "Here contexts vary (in the paper's text queries): neighbours share the target more than terms. ",
     }
     clear = (ahead > 0).nunique() == 1 and ahead.notna().all()
     return maps_summary(table, words[bool(ahead.iloc[0] > 0)] if clear else "")
@@ -201,7 +200,7 @@ ENTRIES = (
         "3.2",
         "Latent codes on fuzzy logic, all layers",
         "What explains latent codes on functions that were held out, all with the same query: the target, the function,"
-        " its first or second term; on top by layer, below on t-SNE maps by two of them",
+        " its first or second term; on top all four by layer, below t-SNE maps by target and second term",
         "clusters follow the terms",
         measure=lambda runs, examples: mapped(
             best_runs(runs), examples, sample, TARGET | {"function": _functions} | FIRST | SECOND

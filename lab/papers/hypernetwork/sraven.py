@@ -39,7 +39,7 @@ from lab.papers.tables import POINTS, paired, per_seed, percent, span
 from lab.plots import go
 from lab.plots.caption import TOO_EARLY, diverged_runs, runs_note, set_reading, too_early
 from lab.plots.panels import Panel, above, grid, line, method_line, place, run_dots
-from lab.plots.style import GREY, INK, SIZE, method_title, methods_of
+from lab.plots.style import GREY, INK, METHOD_SYMBOLS, SIZE, method_title, methods_of
 from lab.statistics import over_seeds
 
 Values = Mapping[str, tuple]  # of what is varied, by scale
@@ -102,12 +102,13 @@ def summary(table: pd.DataFrame, by: str) -> str:
         words.append(f"{method_title(method)} {ood} ({test})")
     guesses = ", ".join(percent(float(VALUES) ** -count, few=True) for count in values)
     chance = f"; guessing {guesses}" if by == "features" else ""
-    said = f"In % on unseen (seen) combinations, {_written(by, values)}: {'; '.join(words)}{chance}."
     means = table.groupby(["method", by], sort=False)["accuracy_ood"].mean().unstack()[values]
-    changes = ", ".join(percent(change, "+") for change in means.iloc[:, -1] - means.iloc[:, 0])
-    ends = f"From {_written(by, values[:1])} to {WHERE[by][2](values[-1])}"
-    first = f"{ends} unseen accuracy changes by {changes} points. "
-    return (too_early(early) if (early := _unlearned(table, by)) else first) + said
+    gaps = (means.iloc[:, -1] - means.iloc[:, 0]).items()
+    changes = ", ".join(f"{method_title(name)} {percent(change, '+')}" for name, change in gaps)
+    first = f"Unseen accuracy from {_written(by, values[:1])} to {WHERE[by][2](values[-1])}, in points: {changes}. "
+    early = too_early(_unlearned(table, by))
+    at = f", {_written(by, values)}" if early or len(values) > 2 else ""
+    return f"{early or first}In % on unseen (seen) combinations{at}: {'; '.join(words)}{chance}."
 
 
 def _unlearned(table: pd.DataFrame, by: str) -> str:
@@ -235,7 +236,7 @@ FIGA5 = _along_axis("held-out", "Accuracy falls with the share of combinations h
 
 
 def accuracy(table: pd.DataFrame, by: str) -> go.Figure:
-    """Accuracy on unseen combinations (thin: on seen ones) against the column `by`, one line a method, a panel a number
+    """Accuracy on unseen combinations (dotted: on seen ones) against the column `by`, a line a method, a panel a number
     of problems that is not on the axis. Pale, with a title that says so, where no method has learned the task.
 
     table: method, problems, `by` (see WHERE), seed, accuracy_ood, accuracy_test (0 to 1), diverged, chosen.
@@ -311,6 +312,7 @@ def _draw(figure: go.Figure, table: pd.DataFrame, by: str, value: str, at: Panel
         look: dict[str, Any] = {"dash": "solid"}
         if thin:
             look = {"name": f"{method_title(method)}, seen combinations", "showlegend": False, "dash": "dot"}
+            look |= {"marker": {"symbol": f"{METHOD_SYMBOLS[method]}-open", "size": 6}}
         elif rows["seed"].nunique() > 1:
             run_dots(figure, _along(rows[by], by) + shift, scale * rows[value], method, at)
         look |= {"customdata": [write(point) for point in mean.index]}
@@ -365,7 +367,7 @@ ENTRIES = (
         "hypernetwork/fig4a",
         "4.4",
         "SRAVEN by number of training problems",
-        f"{_SHOWN} the number of problems trained on, at the paper's smallest width; thin: on seen combinations",
+        f"{_SHOWN} the number of problems trained on, at the paper's smallest width; dotted: on seen combinations",
         _SAYS.format("problems", " (25 to 40 million)"),
         plan=plan,
         plot=partial(accuracy, by="problems"),
@@ -383,7 +385,7 @@ ENTRIES = (
         "hypernetwork/fig4b",
         "4.4",
         "SRAVEN by number of layers",
-        f"{_SHOWN} the number of layers; thin: on seen combinations",
+        f"{_SHOWN} the number of layers; dotted: on seen combinations",
         _SAYS.format("layers", " (up to 16)"),
         claims=(FIG4B,),
         minutes={"smoke": 0.5, "laptop": 19, "overnight": 80, "paper": 6_300},

@@ -68,12 +68,13 @@ def _absent(labels: pd.Series) -> str:
     return f" No unseen combination here has {' or '.join(absent)}." if absent else ""
 
 
-def _rule_summary(table: pd.DataFrame) -> str:
-    last = codes.alike(table)["rule"].loc[table["layer"].max()]
+def _last_summary(table: pd.DataFrame) -> str:
+    name, *others = table["colouring"].unique()
+    last = codes.near_by_layer(table, name).loc[table["layer"].max()]
     verdict = ""
-    if last.notna().all() and last.nunique() > 1:
+    if not others and last.notna().all() and last.round(2).nunique() > 1:
         most, least = method_title(last.idxmax()), method_title(last.idxmin())
-        verdict = f"Here, with one model each, codes of {most} cluster by rule most, of {least} least. "
+        verdict = f"Here, with one model each, codes of {most} cluster by {name} most, of {least} least. "
     return codes.maps_summary(table, verdict) + _absent(table["label"])
 
 
@@ -88,9 +89,9 @@ def _layers_summary(table: pd.DataFrame) -> str:
         known = change.low > 0 or change.high < 0
         rises = (changes > 0).sum() * 2 > changes.notna().sum()
         counts = f"{(changes > 0).sum()} of {changes.notna().sum()}"
-        against = "" if rises == expected else ", against the paper"
-        words.append(f"the {name} more in {counts} ({'surely' if known else 'not surely'}{against})")
-    return codes.maps_summary(table, f"From layer 2 to the last, neighbours share {' and '.join(words)}. ")
+        against = "" if rises == expected else f"; paper: {'fewer' if rises else 'more'}"
+        words.append(f"the {name} in {counts} ({'surely' if known else 'not surely'}{against})")
+    return codes.maps_summary(table, f"From layer 2 to the last more neighbours share {', '.join(words)}. ")
 
 
 def _deep_summary(table: pd.DataFrame) -> str:
@@ -99,7 +100,7 @@ def _deep_summary(table: pd.DataFrame) -> str:
     problem = too_early("" if latent_codes.clustered(table) else NO_CLUSTERS)
     return problem + (
         f"In the last of {last['layer'].iloc[0] + 1} layers {percent(rule[0])} % of neighbours have the same rule (by"
-        f" chance {percent(rule[1])}); correlation of a point's target with its neighbours' mean {target[0]:.2f}."
+        f" chance {percent(rule[1])}), {percent(target[0])} % the same target (by chance {percent(target[1])})."
         f" The model answers {percent(table['accuracy'].iloc[0])} % of unseen combinations."
     )
 
@@ -176,9 +177,9 @@ def _later_layers(table: pd.DataFrame) -> Verdict:
 
 
 def _magnitude_early(table: pd.DataFrame) -> Verdict:
-    """Second layer minus last, how far neighbours' targets go together: in the first, two methods have one code."""
-    by_layer = codes.clustered(table, "target")
-    return codes.over_maps(by_layer.iloc[1] - by_layer.iloc[-1], unit="correlation")
+    """Second layer minus last, neighbours with the same target: in the first, two methods have one code."""
+    by_layer = codes.near_by_layer(table, "target")
+    return codes.over_maps(by_layer.iloc[1] - by_layer.iloc[-1])
 
 
 _of_maps = partial(Claim, decides="a map of each of several models a method, where one is drawn of each", hours=2.9)
@@ -239,9 +240,9 @@ ENTRIES = (
         "Latent codes on SRAVEN, by target",
         "t-SNE of the latent codes of the last layer on unseen combinations of rules, coloured by the magnitude of the"
         " target",
-        "magnitude explains clusters more in early layers (which Figure A6 has)",
+        "magnitude explains clusters more in early layers (Figure A6), the rule in the last (Figure 5b)",
         measure=_maps(TARGET, last=True),
-        summary=codes.maps_summary,
+        summary=_last_summary,
         **_LAST,
     ),
     Entry(
@@ -252,7 +253,7 @@ ENTRIES = (
         " answer follows",
         "clusters of the last layer match the rules",
         measure=_maps(RULE, last=True),
-        summary=_rule_summary,
+        summary=_last_summary,
         claims=FIG5B,
         **_LAST,
     ),

@@ -209,14 +209,14 @@ def test_maps_are_judged_where_they_can_be_compared_alone():
     """Over layers and over methods, if there are several; what the target explains is said in numbers."""
     said = {name: entry(f"hypernetwork/{name}").summary for name in ("fig5a", "fig5b", "figA6")}
     table = maps(True)
-    rule, target = "rule more in 0 of 3 (not surely, against the paper)", "target more in 0 of 3 (surely)"
-    assert f"the {rule} and the {target}. " in said["figA6"](table)
+    rule, target = "rule in 0 of 3 (not surely; paper: more)", "target in 0 of 3 (surely)"
+    assert f"more neighbours share the {rule}, the {target}. " in said["figA6"](table)
     for layers in ([3], [2, 3]):
-        assert said["figA6"](table[table["layer"].isin(layers)]).startswith("Alike on the last map")
+        assert said["figA6"](table[table["layer"].isin(layers)]).startswith("Alike in the last layer")
     one = table[table["method"] == "hyla"]
-    assert "target more in 0 of 1 (not surely)" in said["figA6"](one)
+    assert "target in 0 of 1 (not surely)" in said["figA6"](one)
     alike = [said["fig5b"](one), words := said["fig5a"](maps(False))]
-    assert all(text.startswith("Alike on the last map") for text in alike) and "target 1.00, 1.00, 1.00" in words
+    assert all(text.startswith("Alike in the last layer") for text in alike) and "target 1.00, 1.00, 1.00" in words
 
 
 def test_the_rank_of_addition_and_subtraction_is_said_of_methods_that_have_both():

@@ -112,7 +112,7 @@ def _in_caption(fact: Field | str) -> bool:
 
 def sizes_beside_paper(departures: Sequence[str], room: int = 230) -> str:
     """The first departures that have the paper's value beside ours, or that of scale paper, where the paper may be
-    silent; as far as there is room (characters).
+    silent, and what is left out; as far as there is room (characters).
 
     >>> sizes_beside_paper(["no test set", "width 64 (paper 256), rates 1 (paper [1, 2])", "batch 8 (paper 16)"], 50)
     "Not the paper's: width 64 (paper 256), rates 1 (paper [1, 2]); more in provenance.json."
@@ -120,7 +120,9 @@ def sizes_beside_paper(departures: Sequence[str], room: int = 230) -> str:
     said, more = "", False
     for departure in departures:
         for number, part in enumerate(re.split(r"(?<=\)), ", departure)):
-            if not re.search(r"\(paper (?!:)", part) or re.search(r"(\S+) \(paper \1\)", part):
+            if left_out := re.match(r"left out: [^(]+(?= \()", part):
+                part = left_out[0]
+            elif not re.search(r"\(paper (?!:)", part) or re.search(r"(\S+) \(paper \1\)", part):
                 continue
             longer = said + (", " if number and said else "; " if said else "") + part
             more |= len(longer) > room

@@ -34,7 +34,7 @@ OfBest = Callable[..., list[Verdict]]  # rows of a table, its best network, the 
 
 NEAR_IDENTITY = 0.99  # share of a function's variance that its start explains, above which it has not left it
 ROWS = {"function": "function", "loss": "loss", "complexity": "complexity", "zoom": "complexity,<br>random plane"}
-HEIGHT, GAP, HEAD = 96, 10, 60  # px of a panel, between rows, and for the names above a table's first row
+HEIGHT, GAP, HEAD = 96, 10, 76  # px of a panel, between rows, and for the names above a table's first row
 LOWEST = 1e-6  # a landscape's smallest value that is drawn: colours are logarithmic
 
 
@@ -181,7 +181,7 @@ def fig24(table: pd.DataFrame, columns: tuple[str, ...] = (*NETWORKS, TREES, NEI
         for row, part in enumerate(parts, block * len(parts) + 1):
             for column, method in enumerate(columns, 1):
                 at, mine = (row, column), rows[rows["method"] == method]
-                if part == parts[0]:
+                if part == (f"slice {slices[0] + 1}" if method in (TREES, NEIGHBOURS) else parts[0]):
                     _head(figure, means[means["method"] == method], method, at)
                 if part == "function":
                     _functions(figure, mine, method, at)
@@ -193,22 +193,23 @@ def fig24(table: pd.DataFrame, columns: tuple[str, ...] = (*NETWORKS, TREES, NEI
                     _slice(figure, mine, int(part.split()[1]) - 1, at)
             if part == parts[-1]:
                 _alignment(figure, means, columns, row)
-            title = {"text": ROWS.get(part, part), "font": {"size": SIZE - 1}, "standoff": 4}
-            figure.update_yaxes(title=title, row=row, col=1)
+            text = ROWS.get(part, part if alone else "around a<br>training row")
+            figure.update_yaxes(title={"text": text, "font": {"size": SIZE - 1}, "standoff": 4}, row=row, col=1)
     figure.update_xaxes(showticklabels=False, ticks="", showgrid=False, mirror=True)
     figure.update_yaxes(showticklabels=False, ticks="", showgrid=False, mirror=True)
     _spread(figure, len(names), len(parts))
-    _bars(figure, figure.get_subplot(1, columns.index(TREES) + 1).xaxis.domain)
-    figure.update_layout(margin_b=34, height=figure.layout.height - 16, showlegend=False)
+    _bars(figure, (figure.get_subplot(1, columns.index(TREES) + 1).xaxis.domain[0], 1.0))
+    figure.update_layout(showlegend=False)
     for block, name in enumerate(names):
         above(figure, f"<b>{name}</b>", block * len(parts) + 1, 1, size=SIZE + 1, yshift=38, xshift=-54)
     set_reading(
         figure,
         f"Images and their boxes: first seed; other numbers: means over {counted(table['seed'].nunique(), 'seed')}, of"
-        f" {' and '.join(name for name in (TREES, NEIGHBOURS) if name in columns)} one run. Alignment with axes, 1: an"
-        " answer changes along one input at a time. Line: training, from circle to dot; star: best on val. In boxes:"
-        " total variation at the start → star → dot; at the star, and the mean of the image. Slices: two inputs of a"
-        f" training row (circle); black: low, white: high.{'' if alone else ' Functions and loss: see Figure 7.'}",
+        f" {' and '.join(name for name in (TREES, NEIGHBOURS) if name in columns)} one run. Alignment with axes, also"
+        " of slices not drawn, 1: an answer changes along one input at a time. Line: training, from circle to dot;"
+        " star: best on val. In boxes: total variation at the start → star → dot; at the star, and the mean around it."
+        " Slices: two inputs of a training row (circle); black: low, white: high."
+        + ("" if alone else " Functions and loss: see Figure 7."),
     )
     return figure
 
@@ -224,8 +225,8 @@ def _alignment(figure: go.Figure, rows: pd.DataFrame, columns: Sequence[str], ro
     """Below the slices of each method its alignment with axes."""
     means = rows[rows["part"] == "alignment"].groupby("method")["value"].mean()
     for column, method in enumerate(columns, 1):
-        text = f"alignment {means[method]:.2f}" if np.isfinite(means.get(method, np.nan)) else ""
-        figure.update_xaxes(title={"text": text, "font": {"size": SIZE - 1}, "standoff": 2}, row=row, col=column)
+        text = f"alignment of<br>all slices {means[method]:.2f}" if np.isfinite(means.get(method, np.nan)) else ""
+        figure.update_xaxes(title={"text": text, "font": {"size": SIZE - 1}, "standoff": 8}, row=row, col=column)
 
 
 def _functions(figure: go.Figure, rows: pd.DataFrame, method: str, at: tuple[int, int]) -> None:
@@ -234,8 +235,8 @@ def _functions(figure: go.Figure, rows: pd.DataFrame, method: str, at: tuple[int
         blank(figure, *at)
     for number, one in curves.groupby("number"):
         name, width = (f"input {number}", 0.7) if method == IAFS else (method, 1.3)
-        hover = "φ(%{x:.2f}) = %{y:.3g}"
-        line(figure, one["x"], one["value"], colour(method), at, width, name=name, hovertemplate=hover)
+        look = {"name": name, "hovertemplate": "φ(%{x:.2f}) = %{y:.3g}"}
+        line(figure, one["x"], one["value"], colour(method), at, width, **look)
 
 
 def _bars(figure: go.Figure, across: tuple[float, float]) -> None:
@@ -247,10 +248,9 @@ def _bars(figure: go.Figure, across: tuple[float, float]) -> None:
             continue
         heights.add(top)
         ends = [trace.zmin, trace.zmax]
-        words = {"tickvals": ends, "ticktext": [f"{10**end:.2g}" for end in ends]}
+        words = {"tickvals": ends, "ticktext": [f"{sign} {10**end:.2g}" for sign, end in zip("≤≥", ends, strict=True)]}
         where = {"x": sum(across) / 2, "len": 0.8 * (across[1] - across[0])}
-        bar = colour_bar(trace.name, top, ()) | words | where
-        trace.update(showscale=True, colorbar=bar)
+        trace.update(showscale=True, colorbar=colour_bar(f"{trace.name} (log)", top, ()) | words | where)
 
 
 def _landscape(
@@ -280,10 +280,10 @@ def _landscape(
 
 def _write(figure: go.Figure, rows: pd.DataFrame, part: str, at: tuple[int, int]) -> None:
     """In a landscape its total variation: at the start, best on val, and at the end; or best on val, and the mean."""
-    course, *others = (rows.loc[rows["part"] == name, "value"] for name in ("course", "solution", "zoom"))
-    best, around = (one.mean() for one in others)
-    numbers = (course.iloc[0], best, course.iloc[-1]) if part == "complexity" else (best, around)
-    text = ("→" if part == "complexity" else ", mean ").join(f"{number:.3g}" for number in numbers)
+    way, *others = (rows.loc[rows["part"] == name, "value"] for name in ("course", "solution", "zoom"))
+    best, around = (f"{one.mean():.3g}" for one in others)
+    course = f"{way.iloc[0]:.3g}→{best}→{way.iloc[-1]:.3g}"
+    text = course if part == "complexity" else f"star {best},<br>around it {around}"
     look = {"font": {"size": SIZE - 2, "color": CELL_INK}, "bgcolor": "rgba(255, 255, 255, 0.7)"}
     place = {"x": 0.5, "y": 0.03, "xref": "x domain", "yref": "y domain", "yanchor": "bottom", "showarrow": False}
     figure.add_annotation(text=text, row=at[0], col=at[1], **look, **place)
@@ -335,20 +335,21 @@ def _spread(figure: go.Figure, blocks: int, lines: int) -> None:
 def _summary(table: pd.DataFrame) -> str:
     course = table[table["part"] == "course"].sort_values("x").groupby(["table", "method", "seed"])["value"]
     rises = (course.last() - course.first()).groupby(["table", "method"]).mean()
-    most = " and ".join(rises.unstack("table").idxmax().unique())
+    names = table["table"].unique()
+    most = " and ".join(f"{rises.xs(name, level='table').idxmax()} ({name})" for name in names)
     around = logarithms(_part(drawn(table), "ambient"))
     more = [estimates.mean(gaps) for _, gaps in (around - logarithms(_part(table, "solution"))).items()]
     higher, sure = sum(one.effect > 0 for one in more), sum(one.interval(LEVEL)[0] > 0 for one in more)
     aligned, words = _part(table, "alignment"), []
-    for name in table["table"].unique():
-        known = {x: estimates.mean(aligned[name, x]) for x in (RELU, IAFS, TREES) if (name, x) in aligned}
-        halves = ((x, np.ptp(one.interval(LEVEL)) / 2) for x, one in known.items())
-        spread = {x: f" ± {half:.2f}" if np.isfinite(half) else "" for x, half in halves}
-        each = ", ".join(f"{x.split()[-1]} {one.effect:.2f}{spread[x]}" for x, one in known.items())
-        words.append(f"{each} ({name})")
+    for method in (RELU, IAFS, TREES):
+        known = [estimates.mean(aligned[name, method]) for name in names if (name, method) in aligned]
+        spread = [f" ± {np.ptp(one.interval(LEVEL)) / 2:.2f}".replace(" ± nan", "") for one in known]
+        each = ", ".join(f"{one.effect:.2f}{half}" for one, half in zip(known, spread, strict=True))
+        words.append(f"{method.split()[-1]} {each}")
     return (
-        f"Complexity rises in training in {sum(rises > 0)} of {counted(len(rises), 'network')}, most with {most}; it"
-        f" is higher around the solution in {higher} of {len(more)} (surely in {sure}). Alignment: {'; '.join(words)}."
+        f"Complexity rises in training with {sum(rises > 0)} of {counted(len(rises), 'network')}, by most with {most};"
+        f" around the solution it is higher with {higher} (surely so with {sure})."
+        f" Alignment{', in this order' * (len(names) > 1)}: {'; '.join(words)}."
     )
 
 

@@ -24,8 +24,9 @@ from lab.papers.tables import POINTS, Labelled, gains_on_rows, per_run
 from lab.plots import go
 from lab.plots.caption import counted, diverged_runs, set_reading, signed
 from lab.plots.panels import above, grid, method_line, whiskers
-from lab.plots.style import SIZE
-from lab.scale import model_scale
+from lab.plots.style import BLACK, SIZE
+from lab.scale import SCALES, model_scale
+from lab.spec import Perceptron
 from lab.statistics import INTERVAL, LEVEL
 
 FIGURE_8 = "covertype"  # the table of Figure 8; Figure 21 has the others
@@ -132,6 +133,17 @@ FIG21 = (
 )
 
 
+def learned_in(table: pd.DataFrame) -> tuple[int, int] | None:
+    """Hidden layers and width of the networks in which functions were learned; None where each depth has its own, or
+    where widths are those of no scale."""
+    scales = [scale for scale in SCALES if set(WIDTHS[scale]) == set(table["width"]) and scale != "paper"]
+    return next(((one.layers, one.width) for one in map(_searched, scales)), None)
+
+
+def _searched(scale: str) -> Perceptron:
+    return settings.search(scale, tables(scale)[0], START).model
+
+
 def fig8(table: pd.DataFrame) -> go.Figure:
     """A panel a number of hidden layers: accuracy against width. table: as of `measure`, of one table."""
     depths, widths = sorted(table["layers"].unique()), sorted(table["width"].unique())
@@ -151,10 +163,16 @@ def fig8(table: pd.DataFrame) -> go.Figure:
     figure.update_xaxes(type="log", tickvals=widths, ticktext=[str(width) for width in widths])
     figure.update_xaxes(title_text="width (log scale)")
     figure.update_yaxes(title_text="test accuracy (%)", col=1)
+    layers, width = learned_in(table) or (0, 0)
+    if layers in depths and width in widths:
+        stroke = {"color": BLACK, "width": 1.5, "dash": "dot"}
+        figure.add_vline(width, line=stroke, row=1, col=depths.index(layers) + 1)
     set_reading(
         figure,
         f"Mean over {counted(table['seed'].nunique(), 'seed')}. Whiskers: {INTERVAL}, by a variance that all networks"
-        " share unless theirs differ. The learned function is the same in all networks.",
+        " share unless theirs differ; claims count the test rows, too. All networks have the same learned function."
+        + " Dotted: the size in which it was learned."
+        * (layers in depths and width in widths),
         diverged_runs(table, ["table", "method"]),
     )
     return figure
@@ -168,11 +186,18 @@ def fig21(table: pd.DataFrame) -> go.Figure:
     names, cells = ("table", "hidden layers × width (hidden units)"), gains_of_settings(table)
     figure = heatmaps([Matrix("", cells, framed=False)], GAIN, names, left=210)
     figure.update_yaxes(title_text="")
+    sizes, size = list(cells["task"].unique()), " × ".join(map(str, learned_in(table) or ()))
+    if size in sizes:
+        column, rows = sizes.index(size), cells["architecture"].nunique()
+        box = {"x0": column - 0.5, "x1": column + 0.5, "y0": -0.5, "y1": rows - 0.5}
+        figure.add_shape(type="rect", **box, line={"color": BLACK, "width": 1.5}, row=1, col=1)
     seeds = counted(table["seed"].nunique(), "seed")
     set_reading(
         figure,
-        f"{COLOURED} ±: half of it (95 %, Student's t, {seeds}, of one search). The learned function of a table is the"
-        " same in all its networks.",
+        f"{COLOURED} ±: half of it (95 %, Student's t, {seeds}, of one search), by a variance that all sizes of a table"
+        " share unless theirs differ. The learned function of a table is the same in all its networks."
+        + " Framed: the size in which it was learned."
+        * (size in sizes),
         diverged_runs(table, ["table", "method"]),
     )
     return figure
@@ -199,16 +224,20 @@ def _summary(table: pd.DataFrame) -> str:
     of_tables, sure = cells.groupby("architecture", sort=False)["delta"].mean(), cells[clear(cells)]["delta"]
     words = [f"{name} {signed(value)}" for name, value in of_tables.items()]
     text = words[0] if len(words) == 1 else f"{words[-1]} to {words[0]} ({len(words)} tables)"
+    size = learned_in(table)
+    learned = (
+        f"Function learned in {counted(size[0], 'hidden layer')} of width {size[1]}," if size else "Learned function"
+    )
     return (
-        f"Learned function against ReLU: clearly better in {(sure > 0).sum()} of {len(cells)} settings, clearly worse"
-        f" in {(sure < 0).sum()}. Mean over widths and depths, points: {text}."
+        f"{learned} against ReLU: clearly better in {(sure > 0).sum()} of {len(cells)} settings, clearly worse in"
+        f" {(sure < 0).sum()}. Mean over widths and depths, points: {text}."
     )
 
 
 def _notes(scale: str) -> list[str]:
-    search = network(scale, tables(scale)[0], LEARNED, start=START).model.phi.search
-    depth = "networks of the same depth" if scale == "paper" else f"networks of {search.model.layers} hidden layers"
-    note = f"the function was learned from {START}, in {depth} and width {search.model.width} (the paper does not say)"
+    model = _searched(scale)
+    depth = "networks of the same depth" if scale == "paper" else f"networks of {model.layers} hidden layers"
+    note = f"the function was learned from {START}, in {depth} and width {model.width} (the paper does not say)"
     fewer = f"widths {list(WIDTHS[scale])} (paper scale {list(WIDTHS['paper'])})"
     rates = ["all widths have the rates of width 256"] if scale == "overnight" else []
     return [note] if scale == "paper" else [note, fewer, *rates]

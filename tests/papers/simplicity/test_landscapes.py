@@ -124,7 +124,7 @@ def test_every_model_has_its_column(made):
             own.loc[own["part"] == part].sort_values("x")["value"].tolist() for part in ("course", "solution", "zoom")
         )
         assert f"{course[0]:.3g}→{kept:.3g}→{course[-1]:.3g}" in heads
-        assert f"{kept:.3g}, mean {np.mean(cells):.3g}" in heads
+        assert f"star {kept:.3g},<br>around it {np.mean(cells):.3g}" in heads
     several = pd.concat([made.table.assign(radius=r) for r in (0.1, RADIUS)], ignore_index=True)
     several.loc[(several["part"] == "ambient") & (several["radius"] < RADIUS), "value"] *= 1000
     several.loc[several["part"] != "ambient", "radius"] = np.nan

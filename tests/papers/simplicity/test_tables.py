@@ -237,10 +237,14 @@ def test_the_best_other_network_stands_above_its_panel_and_tables_where_it_gains
     table = pd.DataFrame(rows, columns=[*names, "chosen", "tv"])
     drawn = complexity.marks(table, "tv")
     heads = [note.text for note in drawn.layout.annotations]
-    assert heads[0].startswith("<b>credit</b><br>IAFs: +4.0 [") and heads[1].startswith("<b>heloc</b><br>IAFs: −2.0 [")
+    assert heads[0].startswith("<b>credit</b><br>IAFs over ReLU: +4.0 [")
+    assert heads[1].startswith("<b>heloc</b><br>IAFs over ReLU: −2.0 [")
     (line,) = [trace for trace in drawn.data if trace.mode == "lines" and len(trace.x) == 2 and trace.xaxis == "x"]
     assert (tuple(line.x), tuple(line.y)) == ((2.0, 8.0), pytest.approx((70.0, 74.0)))
-    rings = [trace for trace in complexity.marks(table).data if trace.name == "most accurate network"]
+    other = (table["method"] == TANH) & (table["table"] == "heloc")
+    outside = complexity.outside_front(table.assign(accuracy_train=table["accuracy_train"].where(~other, 0.95)))
+    assert [*outside.itertuples(name=None)] == [(IAFS, 1, 1), (TANH, 1, 0)], "it is better in training alone"
+    rings = [trace for trace in complexity.marks(table).data if trace.name == complexity.RINGED]
     assert [(one.x[0], one.y[0]) for one in rings] == [pytest.approx(at) for at in ((4.0, 74.0), (1.0, 70.0))]
 
 

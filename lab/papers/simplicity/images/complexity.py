@@ -146,7 +146,8 @@ def _summary(table: pd.DataFrame) -> str:
     """Where functions from zero are more accurate than ReLU, and where more complex models are, and where less."""
     rows = alive(table)
     ranks = {case: _over_models(part) for case, part in rows.groupby(["set", "mode"], sort=False) if len(part) > 2}
-    subject = f"Against {RELU}, functions from zero"
+    depths = f"mean of {rows['layers'].min()} to {rows['layers'].max()} layers"
+    subject = f"Against {RELU}, functions from zero ({depths})"
     sides = {subject: _from_zero(rows), "With more total variation, models": ranks}
     return " ".join(f"{of} are {_surely(gains, of == subject)}." for of, gains in sides.items() if gains)
 
@@ -281,7 +282,7 @@ ENTRIES = (
         "3.2",
         "MNIST: accuracy against complexity",
         f"Test accuracy and complexity of {SHOWN}",
-        "both are correlated only for regression, where functions learned from zero are best",
+        "correlated only for regression, where functions from zero are best",
         plan=lambda scale, seeds: plan(scale, seeds, FIRST),
         plot=fig4,
         origin=origin(FIRST),

@@ -301,19 +301,18 @@ def _like_which(table: pd.DataFrame) -> str:
 
 
 def _averaged_summary(functions: pd.DataFrame) -> str:
-    """What is left of the ups and downs where knots are averaged, of functions learned from zero."""
-    words, signs = [], set()
-    for name, knots in {f"averaged over {AVERAGED} knots": AVERAGED, "with the noise of single knots": 1}.items():
+    """How irregular functions learned from zero are, and what is left of it where knots are averaged."""
+    words = []
+    for name, knots in {"as learned": 1, f"averaged over {AVERAGED} knots": AVERAGED}.items():
         turns = _turns(functions, FROM_ZERO, knots)
         gap = estimates.mean(turns[REGRESSION] - turns[CLASSIFICATION])
         low, high = gap.interval(LEVEL)
-        verdict = ", more irregular" if low > 0 else ", less irregular" if high < 0 else ", not clearly different"
-        words.append(f"{name}, {effect(gap)}{verdict if np.isfinite(low) else ''}")
-        signs.add(verdict)
-    depends = "With" if verdict == ", more irregular" else "It depends on"  # the last is with all noise
-    first = f"{depends} the noise of single knots. " if len(signs) > 1 else ""
-    asked = f"Are functions from zero more irregular for regression? {first}" if np.isfinite(low) else ""
-    return f"{asked}Ups and downs less those for classification (in ranges; all restarts): {'; '.join(words)}."
+        verdict = " (more irregular)" if low > 0 else " (less)" if high < 0 else " (not clearly different)"
+        words.append(f"{effect(gap)} {name}{verdict if np.isfinite(low) else ''}")
+    return (
+        "Functions from zero, total variation over range, regression less classification, mean of all restarts:"
+        f" {'; '.join(words)}."
+    )
 
 
 def _of_first_search(rows: pd.DataFrame) -> pd.DataFrame:
@@ -341,16 +340,15 @@ def draw(table: pd.DataFrame, functions: pd.DataFrame) -> go.Figure:
             if len(best):
                 words, chosen = _likeness(best), of[(of["method"] == method) & of["chosen"]].sort_values("x")
                 if method == FROM_ZERO and "× range" in words:
-                    words += f" (averaged {relative_variation(averaged(chosen['value'].to_numpy(), AVERAGED)):.1f})"
+                    words += f" (averaged: {relative_variation(averaged(chosen['value'].to_numpy(), AVERAGED)):.1f})"
                 above(figure, f"{method_title(method)}<br>{words}", row, column, size=SIZE - 2)
         above(figure, f"<b>{TITLES[name]}, {mode}</b>", row, 1, size=SIZE + 1, yshift=32)
     figure.update_yaxes(title_text="φ(x)", col=1, secondary_y=False)
     figure.update_xaxes(title_text="input x", row=len(kinds))
     set_reading(
         figure,
-        f"Percent: how much of a function's variance ReLU and GELU explain; neither: {100 * LIKE:g} % at most. Thin:"
-        " the function itself, and its ups and downs (total variation). Thick:"
-        f" its average over {AVERAGED} knots; layer-specific"
+        f"Percent: how much of a function's variance ReLU and GELU explain; neither: {100 * LIKE:g} % at most. × range:"
+        f" total variation over range. Thin: as learned. Thick: averaged over {AVERAGED} knots; layer-specific"
         f" ones (the best of restarts from ReLU and from zero) and what is like ReLU (to |x| = {CLOSE:g}) are drawn as"
         " they are. Shaded: inputs in a trained network. Grey: other restarts.",
     )
@@ -393,7 +391,7 @@ def _panel(figure: go.Figure, rows: pd.DataFrame, method: str, like: bool, at: t
         if like or method == settings.PER_LAYER:  # an average would hide a spike where a layer's inputs are
             curve(y, name, ink, 2)
             continue
-        curve(y, "not averaged", ink, 0.8)
+        curve(y, "as learned", ink, 0.8)
         curve(averaged(y, AVERAGED), name, ink, 2)
     shown = np.concatenate([y[abs(x) <= end] for y in others])
     pad = 0.08 * np.ptp(shown) or 0.5

@@ -72,14 +72,16 @@ def _better_more_complex(table: pd.DataFrame) -> Verdict:
 
 
 def _peaks_differ(table: pd.DataFrame) -> Verdict:
-    """Of the network that is best on `val`, over ReLU's total variation, in doublings; on one table against another."""
+    """Of the network that is best on `val`, of all and for each seed, over the total variation of ReLU's chosen one, in
+    doublings; on one table against another."""
     rows = table[table["method"].isin(NETWORKS) & ~table["diverged"].astype(bool) & table["accuracy_val"].notna()]
     if rows.empty:
         return absent("every run diverged")
     best = rows.loc[rows.groupby(["table", "seed"])["accuracy_val"].idxmax()].set_index(["seed", "table"])
     relu = chosen_means(rows, "tv").xs(RELU, axis=1, level="method")
     above = (logarithms(best["tv"].astype(float).unstack("table")) - logarithms(relu)) / np.log(2)
-    pairs = {f"{a} against {b}": (a, b) for a in above for b in above if a != b}
+    times = {name: f"{name} {2 ** above[name].mean():.2g}" for name in above}  # geometric means
+    pairs = {f"{times[a]}, {times[b]} ×": (a, b) for a in above for b in above if a != b}
     return any_of(gains(above, pairs, above=0.0, unit="doublings"))
 
 
@@ -117,7 +119,9 @@ FIG22 = (
     ),
 )
 FIG23 = _of_outputs(
-    "peaks", "Accuracy peaks at different complexity levels across tables (relative to ReLU's)", _peaks_differ
+    "peaks",
+    "Accuracy peaks at different complexity across tables (times ReLU's; each seed's best on val)",
+    _peaks_differ,
 )
 
 
@@ -139,16 +143,33 @@ def _complexity_summary(table: pd.DataFrame) -> str:
 def _fit_summary(table: pd.DataFrame) -> str:
     counts = _most_accurate(table).value_counts()
     text = ", ".join(f"{method} on {count}" for method, count in counts.items())
-    return f"Most accurate network: {text} of {counted(counts.sum(), 'table')}. {over_relu(table)}"
+    outside = [f"{one.split()[-1]} {beyond} ({above})" for one, beyond, above in outside_front(table).itertuples()]
+    return (
+        f"Most accurate network: {text} of {counted(counts.sum(), 'table')}. Outside the front of ReLU"
+        f" networks (none is as accurate in both training and test; brackets: above all in test): {', '.join(outside)}."
+    )
+
+
+def outside_front(table: pd.DataFrame) -> pd.DataFrame:
+    """By method on how many tables its chosen model is outside the front of the ReLU networks that are drawn, none of
+    which is as accurate both in training and on `test`; and on how many it is above all of those on `test`."""
+    means, out = _models(table, "training")
+    means = means[~out]
+    pairs = means[means["chosen"] & (means["method"] != RELU)].merge(means[means["method"] == RELU], on="table")
+    above = pairs["percent_x"] > pairs["percent_y"]
+    beyond = pd.DataFrame({"outside": above | (pairs["training_x"] > pairs["training_y"]), "above": above})
+    counts = beyond.groupby([pairs["method_x"], pairs["table"]]).all().groupby("method_x").sum()
+    return counts.sort_values(["outside", "above"], ascending=False)
 
 
 def _fits(table: pd.DataFrame) -> str:
     train, test = (of_tables(table, value).mean() for value in ("accuracy_train", "accuracy"))
     text = ", ".join(f"{one} {train[one]:.1f}/{test[one]:.1f}" for one in test.sort_values().index)
-    return f"Training/test accuracy in %, mean over tables: {text}."
+    return f"{over_relu(table)} Training/test accuracy in %, mean over tables: {text}."
 
 
 LEAST = 1 / 30  # of ReLU's total variation, which a few networks have less than
+RINGED = "best chosen network"  # a longer name takes a row more
 CHANCE = 0.52  # of training rows, whose two classes are equally frequent: networks that give all the same answer
 COLUMNS, HEIGHT = 2, 160  # of panels; px of one
 ORDER = (NEIGHBOURS, TREES, TANH, RELU, LEARNED, IAFS)  # one over the other: most networks are TanH's
@@ -161,14 +182,7 @@ def marks(
     """One panel per table: complexity, as a multiple of that of ReLU's chosen network, (or "training" accuracy) and
     test accuracy of networks in the mean over seeds, those large that were chosen on `val`, with k-NN and trees; tables
     where a network is farthest above ReLU come first. table: see `measure`."""
-    starts = table["start"].map({"zero": FROM_ZERO, "relu": FROM_RELU})
-    kind = table["method"].where(table["method"] != LEARNED, starts)
-    table = table.assign(kind=kind, percent=100 * table["accuracy"], training=100 * table["accuracy_train"])
-    with_x = table["tv" if x == "times" else x].notna()
-    means = _means(table[with_x & table["percent"].notna() & table["method"].isin(ORDER)])
-    relu = means[(means["method"] == RELU) & means["chosen"]].groupby("table")["tv"].mean()
-    means["times"] = means["tv"] / means["table"].map(relu)
-    out = means["method"].isin(NETWORKS) & (means["lowest"] <= CHANCE) | ~(means[x] > (LEAST if x == "times" else 0))
+    means, out = _models(table, x)
     kinds = [one for method in ORDER for one in ((FROM_RELU, FROM_ZERO) if method == LEARNED else (method,))]
     kinds = [one for one in kinds if one in set(means.loc[~out, "kind"])]
     over = _best_over_relu(table)
@@ -180,14 +194,14 @@ def marks(
         figure.add_scatter(x=[None], y=[None], row=1, col=1, **look)
     for number, name in enumerate(names):
         at, here = place(number, columns), means[~out & (means["table"] == name)]
-        words = f"{over[name][0]}: {effect(over[name][1])} points" if name in over else ""
+        words = f"{over[name][0]} over ReLU: {effect(over[name][1])} points" if name in over else ""
         above(figure, f"<b>{name}</b><br>{words}", *at)
         large = here[here["chosen"]]
         _set_axes(figure, here, x, means.loc[~out, x], at)
         ways = here[here["method"] == RELU].sort_values(x)
         line(figure, ways[x], ways["percent"], GREY, at, 1.4, showlegend=False, hoverinfo="skip")
         best = large[large["method"].isin(NETWORKS)].nlargest(1, "percent")
-        look = {"name": "most accurate network", "hoverinfo": "skip"}
+        look = {"name": RINGED, "hoverinfo": "skip"}
         points(figure, best[x], best["percent"], BLACK, at, 18, "circle-open", showlegend=not number, **look)
         if name in over and x != "times":
             ends = large[large["method"].isin((RELU, over[name][0]))].sort_values("method", key=lambda m: m != RELU)
@@ -202,8 +216,9 @@ def marks(
     set_reading(
         figure,
         f"Marks: a model (layers{alpha}), mean over seeds; large: chosen on val. Whiskers: {INTERVAL}. Grey line:"
-        " ReLU's numbers of layers. In words: the most accurate other network, less ReLU's (interval: seeds and test"
-        " rows)." + ("" if x == "times" else " Black line: the same."),
+        " ReLU's numbers of layers. Ring: the chosen network most accurate on test. In words: the most accurate other"
+        " network, less ReLU's (interval: seeds and test rows of this table)."
+        + ("" if x == "times" else " Black line: the same."),
         diverged_runs(table, ["table", "method"], left_out="not drawn"),
         left_out if out.any() else "",
     )
@@ -216,6 +231,19 @@ def _best_over_relu(table: pd.DataFrame) -> dict[str, tuple[str, Estimate]]:
     means = pd.DataFrame({method: {name: one.effect for name, one in gains[method].items()} for method in gains})
     best = means.dropna(how="all").idxmax(axis=1)
     return {name: (method, gains[method][name].estimate) for name, method in best.items()}
+
+
+def _models(table: pd.DataFrame, x: str) -> tuple[pd.DataFrame, pd.Series]:
+    """Models in the mean over seeds, a row each, and which of them are not drawn."""
+    starts = table["start"].map({"zero": FROM_ZERO, "relu": FROM_RELU})
+    kind = table["method"].where(table["method"] != LEARNED, starts)
+    table = table.assign(kind=kind, percent=100 * table["accuracy"], training=100 * table["accuracy_train"])
+    with_x = table["tv" if x == "times" else x].notna()
+    means = _means(table[with_x & table["percent"].notna() & table["method"].isin(ORDER)])
+    relu = means[(means["method"] == RELU) & means["chosen"]].groupby("table")["tv"].mean()
+    means["times"] = means["tv"] / means["table"].map(relu)
+    out = means["method"].isin(NETWORKS) & (means["lowest"] <= CHANCE) | ~(means[x] > (LEAST if x == "times" else 0))
+    return means, out
 
 
 def _means(table: pd.DataFrame) -> pd.DataFrame:
@@ -278,8 +306,8 @@ ENTRIES = (
         "simplicity/fig6",
         "3.3",
         "Test accuracy against complexity on tables",
-        "Each mark a network: its total variation on paths through the data, and its test accuracy; ReLU, and functions"
-        " learned from ReLU and from zero",
+        "Each mark a network (large: chosen on validation data): its total variation on paths through the data, and its"
+        " test accuracy; ReLU, and functions learned from ReLU and from zero",
         "learned functions perform better in all cases, but accuracy peaks at a different complexity on each table",
         plot=marks,
         claims=(FIG6,),
@@ -299,9 +327,9 @@ ENTRIES = (
         "simplicity/fig22",
         "E.4",
         "Test against training accuracy on tables",
-        f"Each mark a model, its training and its test accuracy: nearest neighbours, {WITH_ODDS}",
-        "accuracy is almost always best with input functions, and better models are more complex; k-NN, trees"
-        " and learned functions lie outside the front of ReLU networks",
+        "Each mark a model (large: chosen on validation data), its training and its test accuracy: nearest neighbours,"
+        f" {WITH_ODDS}",
+        "IAFs are almost always best; k-NN, trees and learned functions lie outside ReLU's front",
         plot=partial(marks, x="training", x_title="training accuracy (%)"),
         claims=FIG22,
         summary=_fit_summary,
@@ -312,7 +340,8 @@ ENTRIES = (
         "simplicity/fig23",
         "E.4",
         "Test accuracy against complexity, all models",
-        f"Each mark a model, its total variation on paths through the data and its test accuracy: {WITH_ODDS}",
+        f"Each mark a model (large: chosen on validation data), its total variation on paths through the data and its"
+        f" test accuracy: {WITH_ODDS}",
         "accuracy peaks at different complexity levels across data sets",
         plot=marks,
         claims=(FIG23,),

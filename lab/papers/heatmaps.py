@@ -82,12 +82,11 @@ def heatmaps(
     return figure.update_layout(template=TEMPLATE, height=height, margin=margin, coloraxis=colours)
 
 
-def draw(figure: go.Figure, matrix: Matrix, panel: Panel, scale: Scale = POINTS, bare: bool = False) -> None:
-    """Draw a matrix in a panel, on the figure's colour axis. bare: colours alone, whether they are clear or not: many
-    such cells tell together what one does not."""
+def draw(figure: go.Figure, matrix: Matrix, panel: Panel, scale: Scale = POINTS) -> None:
+    """Draw a matrix in a panel, on the figure's colour axis."""
     at: dict[str, Any] = {"row": panel[0], "col": panel[1]}
     cells = matrix.cells.assign(half=(matrix.cells["high"] - matrix.cells["low"]) / 2)
-    cells["kind"] = np.where(bare | clear(cells) | cells["low"].isna(), "clear", "unclear")
+    cells["kind"] = np.where(clear(cells) | cells["low"].isna(), "clear", "unclear")
     cells.loc[cells["task"].isin(matrix.unlearned), "kind"] = "unlearned"
     columns, lines = list(cells["task"].unique()), list(cells["architecture"].unique())
 
@@ -104,8 +103,7 @@ def draw(figure: go.Figure, matrix: Matrix, panel: Panel, scale: Scale = POINTS,
     for kind, ground in grounds.items():
         if kind == "clear" or (kinds == kind).any(axis=None):
             figure.add_heatmap(x=x, y=y, z=values.where(kinds == kind).to_numpy(), **ground, **look, **at)
-    if not bare:
-        _write(figure, cells, panel, scale)
+    _write(figure, cells, panel, scale)
     learned = values.drop(columns=[task for task in columns if task in matrix.unlearned])
     frames = best(-learned if scale.falling else learned) if matrix.framed else set()
     for architecture, task in sorted(frames):  # a set: in an order that stays
@@ -114,7 +112,7 @@ def draw(figure: go.Figure, matrix: Matrix, panel: Panel, scale: Scale = POINTS,
         figure.add_shape(type="rect", **box, line={"color": GREY, "width": 1.5}, **at)
     plain = {"showgrid": False, "showline": False, "ticks": "", "categoryorder": "array"} | at
     marked = [f"{name}{MARK * (task in matrix.unlearned)}" for name, task in zip(x, columns, strict=True)]
-    slant = -45 if bare else -30 if len(columns) > 5 and max(map(len, x)) > LONG else 0
+    slant = -30 if len(columns) > 5 and max(map(len, x)) > LONG else 0
     figure.update_xaxes(tickangle=slant, categoryarray=x, tickvals=x, ticktext=marked, **plain)
     figure.update_yaxes(autorange="reversed", categoryarray=y, **plain)
 

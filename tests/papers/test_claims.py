@@ -306,7 +306,7 @@ STAND_INS = {
     "transformers/table7/relu": (dict(task="shakespeare char"), "paper", "in place of FineWeb"),
     "hypernetwork/fig6/below-linear": (dict(task="shakespeare char"), "paper", "Shakespeare, char in place of C4"),
     "transformers/fig8/local-optimum": ({}, "laptop", "smaller models, trained on less, in place of the paper's"),
-    "transformers/fig11/mlp-alone": ({}, "laptop", "Copy 32) in place of 128"),
+    "transformers/fig11/mlp-alone": ({}, "laptop", "smaller models of Add, Mano, Haystack, Copy"),
     "simplicity/fig5/inputs": ({}, "laptop", "networks of width 64 in place of 256"),
     "simplicity/table1/best": ({}, "overnight", "a sample of 5,000 images in place of a whole set"),
     "simplicity/fig25/below-alone": ({}, "overnight", "collages of 4,000 to 5,000 images a set in place of whole"),

@@ -29,7 +29,7 @@ from lab.papers.tables import Labelled, alive, gains
 from lab.plots import go
 from lab.plots.caption import set_reading, too_early
 from lab.plots.panels import Panel, above, grid, line, points, whiskers
-from lab.plots.style import BLUE, GREEN, GREY, INK, ORANGE, VERMILLION
+from lab.plots.style import GREEN, GREY, INK, VERMILLION
 from lab.probes.language import minimal_pairs, reader_of
 from lab.run import Run
 from lab.statistics import INTERVAL, LEVEL, over_seeds
@@ -57,7 +57,6 @@ BY_FREQUENCY = {"tinystories_train_2mb bpe": 53.6}
 LITTLE = 2.7
 PAPER_SIZE = 9.0  # million weights
 SMALLEST = PAPER_SIZE / 3
-COLOURS = {"gpt_neo": BLUE, "roberta": ORANGE}
 PANELS = {  # column: name of the axis
     "loss": "held-out loss (nats)",
     "blimp": "BLiMP (%)",
@@ -141,7 +140,7 @@ def summary(table: pd.DataFrame) -> str:
         losses = rows.groupby("method", sort=False)["loss"].mean().sort_values()
         ends = [f"{TITLES[losses.index[at]]} {losses.iloc[at]:.3f}" for at in (0, -1)]
         words.append(f"{FAMILIES[str(family)]} {' to '.join(ends)}")
-    losses_said = f"Held-out loss, nats a token: {'; '.join(words)}."
+    losses_said = f"Held-out loss, nats a token, best to worst: {'; '.join(words)}."
     known = table.dropna(subset=["blimp"])
     early = above_chance(table)
     if not len(known):
@@ -152,7 +151,7 @@ def summary(table: pd.DataFrame) -> str:
     most = known["ties"].max()
     ties = f"; ties at most {most:.1f} %" if most >= 0.05 else ""
     first = too_early(f"{early} ({_floor(table):g} %)" if early else "")
-    return f"{first}BLiMP, {known['pairs'].max():,} pairs, means: {', '.join(ranges)}{ties}. {losses_said}"
+    return f"{losses_said} {first}BLiMP, {known['pairs'].max():,} pairs, means: {', '.join(ranges)}{ties}."
 
 
 def notes(scale: str) -> list[str]:
@@ -316,7 +315,7 @@ def table1(table: pd.DataFrame) -> go.Figure:
     )
     for row, family in enumerate(families, 1):
         for number, (column, name) in enumerate(panels.items(), 1):
-            _draw(figure, rows[rows["family"] == family], column, methods, COLOURS[family], (row, number))
+            _draw(figure, rows[rows["family"] == family], column, methods, (row, number))
             if column == "blimp":
                 _draw_printed(figure, BLIMP[family], methods, (row, number))
                 floor, ends = _floor(rows), [-0.5, len(methods) - 0.5]
@@ -334,7 +333,7 @@ def table1(table: pd.DataFrame) -> go.Figure:
         "Axes of loss and BLiMP do not begin at 0."
         + (f" Step: of one model alone, the fastest of {ROUNDS}." if _is_timed(rows) else ""),
         "GPT-Neo predicts the next token, RoBERTa masked ones: their losses do not compare." * (len(families) > 1),
-        "Below: means over seeds." if read else "BLiMP: the paper's scores alone.",
+        "Below: means over seeds; dashed: guessing." if read else "BLiMP: the paper's scores alone.",
         f"Not run here: {', '.join([name for family, name in FAMILIES.items() if family not in families] + ['GLUE'])}.",
     )
     return figure
@@ -351,18 +350,19 @@ def _is_timed(rows: pd.DataFrame) -> bool:
     return "step_ms" in rows and bool(rows["step_ms"].notna().any())
 
 
-def _draw(figure: go.Figure, rows: pd.DataFrame, column: str, methods: list[str], ink: str, at: Panel) -> None:
+def _draw(figure: go.Figure, rows: pd.DataFrame, column: str, methods: list[str], at: Panel) -> None:
     known = rows.dropna(subset=[column])
     stats = over_seeds(known, "method", column).reindex(methods)
     if column == "step_ms":  # one time for all seeds
         stats["half"] = np.nan
-    look: dict[str, Any] = {
-        "name": "here",
-        "showlegend": at == (1, 1),
-        "customdata": [TITLES[method] for method in methods],
-    }
-    look |= {"error_x": whiskers(stats["half"], 3), "hovertemplate": "%{customdata}: %{x:.4~g} ± %{error_x.array:.2g}"}
-    points(figure, stats["mean"], np.arange(len(methods)), ink, at, 8, "", **look)
+    for kind, (ink, symbol, _) in KINDS.items():
+        some = [method for method in methods if _kind(method) == kind]
+        if not some:
+            continue
+        look: dict[str, Any] = {"name": kind, "legendgroup": kind, "showlegend": at == (1, 1)}
+        look |= {"error_x": whiskers(stats["half"][some], 3), "customdata": [TITLES[method] for method in some]}
+        look["hovertemplate"] = "%{customdata}: %{x:.4~g} ± %{error_x.array:.2g}"
+        points(figure, stats["mean"][some], [methods.index(method) for method in some], ink, at, 8, symbol, **look)
 
 
 def _draw_printed(figure: go.Figure, scores: dict[str, float], methods: list[str], at: Panel) -> None:
@@ -391,9 +391,7 @@ def _draw_phenomena(figure: go.Figure, rows: pd.DataFrame, families: list[str], 
             look: dict[str, Any] = {"name": kind, "legendgroup": kind, "showlegend": False}
             look["hovertemplate"] = f"{TITLES[str(method)]}: %{{x:.1f}} %"
             points(figure, scores, places + shift, ink, (row, column), 6, symbol, **look)
-        for kind, (ink, symbol, _) in KINDS.items() if column == 1 else ():
-            points(figure, [None], [None], ink, (row, 1), 7, symbol, name=kind, legendgroup=kind)
-        line(figure, [CHANCE] * 2, ends, INK, (row, column), 1, "dash", name="guessing", showlegend=column == 1)
+        line(figure, [CHANCE] * 2, ends, INK, (row, column), 1, "dash", name="guessing", showlegend=False)
         figure.update_xaxes(domain=DOMAINS[column - 1] if len(families) > 1 else (0.0, 1.0), row=row, col=column)
         figure.update_xaxes(title_text=PANELS["blimp"], row=row, col=column)
         names = {"tickvals": places, "ticktext": [name.replace("_", " ") for name in easy_first], "ticks": ""}
@@ -413,7 +411,7 @@ ENTRIES = (
         "GPT-Neo and RoBERTa with eight activations, and KANs",
         "Held-out loss, accuracy on BLiMP (which of two sentences is grammatical) and the time of a step of small"
         " language models that differ in their activation alone, or have Kolmogorov–Arnold networks (KANs) for MLPs",
-        "on BLiMP activations matter little and KANs do worse (abstract); Table 1 has GPT-Neo's KAN as its best",
+        "on BLiMP activations matter little and KANs do worse (abstract); Table 1 has GPT-Neo's KAN best",
         plan=lambda scale, seeds: plan(scale, seeds, METHODS[scale]),
         measure=scores,
         timed=("step_ms",),

@@ -158,7 +158,7 @@ def _lower(value: str, base: str) -> Callable[[pd.DataFrame], Verdict]:
         known = differences(table, value, base)
         left_out = [task for task in known if not _learns(table, task, base)]
         verdict = all_of(
-            Verdict(more, below=0.0, unit="of the loss", case=task_title(task))
+            Verdict(more, below=0.0, unit="in loss", case=task_title(task))
             for task, more in known.items()
             if task not in left_out
         )
@@ -172,7 +172,7 @@ def _matching(table: pd.DataFrame) -> Verdict:
     before, after, verdicts = barriers(table, "loss"), barriers(table, "matched_loss"), []
     for (task, method), values in before.items():
         less = mean(np.subtract(after[task, method], values), "pairs", "pairs of seeds")
-        verdicts.append(Verdict(less, below=0.0, unit="of the loss", case=f"{method} on {task_title(task)}"))
+        verdicts.append(Verdict(less, below=0.0, unit="in loss", case=f"{method} on {task_title(task)}"))
     return all_of(verdicts)
 
 
@@ -200,12 +200,11 @@ def summary(table: pd.DataFrame) -> str:
     heights, words = barriers(table, "matched_accuracy"), []
     more = differences(table, "matched_accuracy", GELU)
     for task in dict.fromkeys(task for task, _ in heights):
-        means = [
-            f"{np.mean(heights[task, method]):.1f}" if _learns(table, task, method) else "– (not learned)"
-            for method in METHODS
-        ]
+        means = [f"{np.mean(heights[task, method]):.1f}" if _learns(table, task, method) else "–" for method in METHODS]
         said = f" ({effect(more[task], ends=False)})" if task in more else ""
-        words.append(f"{_title(task)} {', '.join(means)}{said}")
+        pairs = reported(table)[lambda rows, task=task: (rows["task"] == task) & (rows["method"] == LEARNED)]
+        failed = " (some runs failed)" * any(_untrained(pairs))
+        words.append(f"{_title(task)}{failed} {', '.join(means)}{said}")
     return (
         f"Points of accuracy lost on the path between matched models with {', '.join(METHODS)} (against {GELU}):"
         f" {'; '.join(words)}."
@@ -276,6 +275,7 @@ def plot(table: pd.DataFrame) -> go.Figure:
         "Above: means over pairs of models. Matched: hidden units of one are in places where they match the other's."
         " Below: the most that accuracy falls below the straight line between both ends; small marks: pairs (crosses:"
         f" an end is 10 points below the best); whiskers: {100 * LEVEL:.0f} % intervals of the mean (Student's t).",
+        "Claims: of the loss (in the table).",
         chosen if table["split"].eq(VAL).any() else "",
     )
     return figure

@@ -177,7 +177,10 @@ def times_as_fast(table: pd.DataFrame, slow: dict, fast: dict, unit: str = "step
         if named["function"] == RELU and "function" not in fast:  # nothing was searched for
             verdict = replace(verdict, estimate=replace(verdict.estimate, covers="seeds"))
         hangs_on = {HOLDS: one, FAILS: twin}.get(verdict.word)
-        yield verdict if hangs_on is None or hangs_on["beyond"].all() else replace(verdict, reason=AT_END)
+        if hangs_on is not None and not hangs_on["beyond"].all():
+            verdict = replace(verdict, reason=AT_END)
+        ways = "{}'s {} / {}'s".format(*slow.values(), unit, *fast.values())
+        yield verdict if verdict.reason else replace(verdict, case=f"{ways} on {case}")
 
 
 def _reached(verdicts: Iterator[Verdict]) -> list[Verdict]:
@@ -312,7 +315,7 @@ def plot(table: pd.DataFrame) -> go.Figure:
     titles = [f"{task}, {method_title(function)}" for task, _ in kinds for function in METHODS]
     figure = grid(titles, 2, 120, 58, 64, 78, 20)
     axis = log_axis(rows[["step", "last"]].melt()["value"].dropna())
-    figure.update_xaxes(**axis | {"range": (axis["range"][0] - 0.15, axis["range"][1] + 0.95)})
+    figure.update_xaxes(**axis | {"range": (axis["range"][0] - 0.15, axis["range"][1] + 0.4)})
     for column, function in enumerate(METHODS, 1):
         for row, (_, part) in enumerate(kinds, 1):
             cells = _ways(part[part["function"] == function])
@@ -325,7 +328,7 @@ def plot(table: pd.DataFrame) -> go.Figure:
             left = np.minimum(best["first"], 0.8 * best["median"])  # of the line, and of the ring
             points(figure, left, best["y"], VERMILLION, (row, column), **ring)
             for edge in range(1, len(names)):
-                figure.add_hline(edge - 0.5, line={"color": GRID, "width": 1}, row=row, col=column)
+                figure.add_hline(edge - 0.5, line={"color": GRID, "width": 1}, layer="below", row=row, col=column)
             if function == LEARNED:
                 alone = {"text": "ReLU alone", "font": {"size": SIZE - 3, "color": INK}, "showarrow": False}
                 place = {"x": 0.5, "xref": "x domain", "y": names.index(ADAM)}
@@ -342,7 +345,7 @@ def plot(table: pd.DataFrame) -> go.Figure:
     set_reading(
         figure,
         f"Marks: medians of {span(rows.groupby(CELL)['seed'].nunique())} runs; lines: from the soonest to the latest,"
-        " or to the last step, which is named, where some do not get there (cross: half or more). no decay: AdamW"
+        " or to the last step, with how many do not get there (cross: half or more). no decay: AdamW"
         " without it, ReLU alone; ⊥Grad has none either, and takes no step along the weights. StableMax: softmax"
         " without exponentials.",
         "In seconds, the same optimizers are soonest" + (f", but {'; '.join(other)}." if other else "."),
@@ -370,10 +373,7 @@ def _draw_ways(figure: go.Figure, cells: pd.DataFrame, loss: str, ink: str, symb
     some = cells[np.isfinite(cells["median"])]
     points(figure, some["median"], some["y"], ink, at, 8, symbol, hovertemplate="median %{x:,.0f}", **look)
     never = cells[cells["never"] > 0]
-    words = [
-        f" {f'{one.never} of {one.runs} ' if one.never < one.runs else ''}not in {one.end:,.0f}"
-        for one in never.itertuples()
-    ]
+    words = [f" {one.never} of {one.runs}" for one in never.itertuples()]
     look |= {"mode": "markers+text", "text": words, "textposition": "middle right", "hoverinfo": "skip"}
     symbols = ["x-thin-open" if 2 * one.never >= one.runs else "line-ns-open" for one in never.itertuples()]
     points(figure, never["end"], never["y"], ink, at, 6, symbols, textfont={"size": SIZE - 3, "color": INK}, **look)
@@ -400,7 +400,7 @@ ENTRIES = (
         "Which optimizer ends grokking soonest?",
         "Steps until 95 % of the test rows are right, by optimizer, loss and non-linearity, each at the best of the"
         " rates tried",
-        "none; elsewhere Muon and Grokfast are sooner, or not clearly",
+        "none; published answers on Muon and Grokfast disagree",
         tasks=tuple(task.name for task in tasks("paper")),
         plan=plan,
         tuned=Tuned(tuple(CELL), _mean),

@@ -12,6 +12,7 @@ from typing import Any
 
 import pandas as pd
 
+from lab.errors import listed
 from lab.estimates import mean
 from lab.models.hyper import method
 from lab.papers.claims import Claim, Verdict, all_of
@@ -22,8 +23,8 @@ from lab.papers.tables import POINTS, Labelled, learned_functions, of_one_search
 from lab.plots import go
 from lab.plots.caption import effect, set_reading
 from lab.plots.functions import by_method
-from lab.plots.panels import grid, line, method_scores
-from lab.plots.style import INK, colour
+from lab.plots.panels import above, grid, line, method_scores
+from lab.plots.style import INK, SIZE, colour
 from lab.run import Run
 from lab.spec import Learned, RunSpec, SearchSpec, replace
 from lab.statistics import LEVEL
@@ -115,10 +116,17 @@ def summary(table: pd.DataFrame) -> str:
     }
     known = [f"{case} {effect(one.estimate, ends=False)}" for case, one in cases.items() if not one.reason]
     idle = [case for case, one in cases.items() if one.reason]
-    unknown = f" Not measured, for {RELU} is not above chance: {'; '.join(idle)}." if idle else ""
+    unknown = f"; {', '.join(idle)}: not above chance" if idle else ""
     surely = any(not one.reason and one.estimate.interval(LEVEL)[0] > 0 for one in cases.values())
-    first = "" if surely or not known else f"A learned φ is not surely better than {RELU}. "
-    return f"{first}With it, points above {RELU}, within seeds: {'; '.join(known) or 'none'}.{unknown}"
+    first = "" if surely or not known else f" is not surely better than {RELU}"
+    gains = f"A learned φ{first}; points above {RELU}, within seeds: {'; '.join(known) or 'none'}{unknown}."
+    means = per_seed(table, ["task", "method"], "score_test")
+    most = [
+        f"{TITLES[task][0]} {effect(mean(means[task]['softmax'] - means[task][RELU]), ends=False)}"
+        for task in dict.fromkeys(table["task"])
+        if {(task, "softmax"), (task, RELU)} <= set(means)
+    ]
+    return f"{gains}{f' Softmax attention, seen: {listed(most)}.' * bool(most)}"
 
 
 def _notes(scale: str) -> list[str]:
@@ -155,6 +163,8 @@ def plot(table: pd.DataFrame, functions: pd.DataFrame) -> go.Figure:
             ends = [-0.6, len(METHODS) - 0.4]
             line(figure, ends, [CHANCE[task]] * 2, INK, (row, column), 1, "dot", hoverinfo="skip", **chance)
             figure.update_xaxes(showticklabels=False, ticks="", showgrid=False, row=row, col=column)
+            if differences(table, split)[task].reason:
+                above(figure, "not above chance", row, column, side="right", size=SIZE - 2)
         figure.update_yaxes(title_text=f"{TITLES[task][1]} (%)", row=row, col=1)
         curve = functions[functions["task"] == task]
         by_method(figure, curve.assign(value=curve["value"] - curve["x"].clip(lower=0)), (row, last))
@@ -193,7 +203,7 @@ ENTRIES = (
         "HYLA's φ, learned",
         "How well HYLA answers with a φ that was learned by two losses (transformers paper, Algorithm 1), with ReLU,"
         " with a linear φ, and softmax attention without one, on fuzzy logic (R²) and SRAVEN (accuracy)",
-        "no paper has it; the hypernetwork paper has ReLU, without which HYLA loses some of its advantage",
+        "none has it; the hypernetwork paper has HYLA above softmax attention",
         tasks=tuple(TITLES),
         plan=plan,
         measure=measure,

@@ -302,6 +302,9 @@ def plot(table: pd.DataFrame) -> go.Figure:
     names = ["shape φ", *map(_title, tasks)]
     titles = ["<br>".join(textwrap.wrap(name, 10, break_long_words=False)) for name in names]
     figure = grid(titles, len(tasks) + 1, ROW * len(order), top=80, left=LEFT, horizontal=14)
+    head: dict[str, Any] = {"xanchor": "right", "align": "right", "xshift": -4, "yanchor": "bottom", "yshift": 3}
+    head |= {"xref": "paper", "yref": "paper", "x": 0, "y": 1, "showarrow": False}
+    figure.add_annotation(text="<b>function × cost<br>(GELU = 1)</b>", **head)
     figure.update_annotations(font_size=SIZE - 1 - (len(tasks) > 4))
     for row, name in enumerate(order):
         if name == LEARNED:

@@ -10,11 +10,12 @@ import numpy as np
 import pandas as pd
 
 from lab import estimates, tasks
+from lab.errors import listed
 from lab.estimates import proportion
 from lab.papers.claims import Claim, Verdict, absent, all_of, any_of
 from lab.papers.compatibility import best, clear, delta, square, unlearned
 from lab.papers.entry import Entry, Planned
-from lab.papers.heatmaps import FRAMED, KEY, Matrix, draw, heatmaps
+from lab.papers.heatmaps import COLOURED, FRAMED, KEY, Matrix, draw, heatmaps
 from lab.papers.tables import POINTS, Labelled, curves, gains, per_seed
 from lab.papers.transformers import matrix
 from lab.papers.transformers.matrix import PAPER, comparable, compare, over_tasks
@@ -65,8 +66,8 @@ def summary(table: pd.DataFrame) -> str:
     cells, dead = delta(rows), unlearned(rows)
     coloured = cells.loc[clear(cells) & ~cells["task"].isin(dead), "task"].value_counts()
     first = f"{coloured.sum()} of {len(cells)} cells are clear of seed noise"
-    first += f", {coloured.iloc[0]} of them on {task_title(coloured.index[0])}. " if len(coloured) else ". "
-    return (first if cells["low"].notna().any() else "") + compare(cells, unlearned=dead).sentence()
+    first += f", {coloured.iloc[0]} of them on {task_title(coloured.index[0])}" if len(coloured) else ""
+    return (f"{first}. " if cells["low"].notna().any() else "") + compare(cells, unlearned=dead).sentence()
 
 
 def summary_fig11(table: pd.DataFrame) -> str:
@@ -76,12 +77,14 @@ def summary_fig11(table: pd.DataFrame) -> str:
     dead = unlearned(table)
     cells = _without(cells, dead)
     count = int(clear(cells).sum())
-    means = [f"{part} {effect(over_tasks(own_and_others(table, part)['own']))}" for part in parts]
+    gained = {part: own_and_others(table, part) for part in parts}
+    means = [f"{part} {effect(over_tasks(gain['own']))}" for part, gain in gained.items()]
+    others = [f"{part} {signed(over_tasks(gain['others']).effect)}" for part, gain in gained.items()]
     chance = " (by chance as many)" if count <= (1 - LEVEL) * len(cells) else ""
     return (
-        f"Mean gain with a task's own function, points [95 % interval over tasks]: {', '.join(means)}. Of"
-        f" {counted(len(cells), 'cell')} of tasks learned here {count} {'is' if count == 1 else 'are'} clear of seed"
-        f" noise{chance}."
+        f"Mean gain with a task's own function, points [95 % interval over tasks]: {', '.join(means)}; with those of"
+        f" other tasks: {', '.join(others)}. {count} of {counted(len(cells), 'cell')} {'is' if count == 1 else 'are'}"
+        f" clear of seed noise{chance}."
     )
 
 
@@ -155,14 +158,13 @@ def _mlp_before(part: str) -> Callable[[pd.DataFrame], Verdict]:
 
 
 def smaller(table: pd.DataFrame, scale: str) -> str:
-    """Tasks whose models are not of the paper's width."""
-    names = [task for task in matrix.learned_tasks(table) if _width(task, scale) != _width(task, "paper")]
-    said = ", ".join(f"{task_title(task)} {_width(task, scale)}" for task in names)
-    return f"models of smaller width ({said}) in place of {_width(names[0], 'paper')}" if names else ""
-
-
-def _width(task: str, scale: str) -> int:
-    return setting(task, scale).model.width
+    """Tasks whose models are not of the paper's width; how wide they are departures say, which are those of the runs:
+    settings may have changed since."""
+    widths = {
+        task: [setting(task, one).model.width for one in (scale, "paper")] for task in matrix.learned_tasks(table)
+    }
+    names = [task_title(task) for task, (ours, theirs) in widths.items() if ours != theirs]
+    return f"smaller models of {listed(names)}" if names else ""
 
 
 _claim = partial(
@@ -211,7 +213,7 @@ FIG11 = (
 
 CORRELATION = "Correlation with the paper: in brackets a 95 % bootstrap interval over rows and columns."
 METHODS = {"MLP": MLP, "attention": ATTENTION, "both": BOTH}  # whose colours the parts have
-HEIGHTS = (260, 150)  # px of the means, and of the matrices
+HEIGHTS = (260, 165)  # px of the means, and of the matrices
 
 
 def fig5(table: pd.DataFrame) -> go.Figure:
@@ -247,9 +249,10 @@ def fig11(table: pd.DataFrame) -> go.Figure:
     figure.update_layout(coloraxis=colours, margin_b=158, height=figure.layout.height + 62)
     _draw_means(figure, table)
     for column, (part, cells) in enumerate(parts.items(), 1):
-        draw(figure, Matrix(part, _without(cells, dead), framed=False), (2, column), bare=True)
+        draw(figure, Matrix(part, _without(cells, dead), framed=False), (2, column))
         above(figure, f"<b>Optimized: {part}</b>", 2, column)
         figure.update_yaxes(showticklabels=column == 1, row=2, col=column)
+    figure.update_xaxes(tickangle=-45, row=2)
     figure.update_yaxes(title_text="optimized for", row=2, col=1)
     figure.update_xaxes(title_text="trained and tested on", row=2, col=(len(parts) + 1) // 2)
     everything = pd.concat(parts.values(), ignore_index=True)
@@ -257,8 +260,8 @@ def fig11(table: pd.DataFrame) -> go.Figure:
     set_reading(
         figure,
         "Above: points of accuracy minus the baseline's; mean over the tasks learned, 95 % interval over tasks (filled:"
-        f" without 0); grey: one task each. Below: means of {counted(seeds, 'seed')}; read columns, not cells, of"
-        " which each is as much chance as size.",
+        f" without 0); grey: one task each. Below: means of {counted(seeds, 'seed')}. {COLOURED}"
+        f" ±: {INTERVAL}, of differences between runs of the same seed.",
         f"Left out, for no model is better than a trivial answer: {names}." if dead else "",
         _divergences(everything),
     )

@@ -252,7 +252,7 @@ def _ratio(table: pd.DataFrame, method: str, base: str, **claimed) -> Verdict:
     # Of seven normal values, the 95 % interval of the median is 1.7 times half of the range between quartiles.
     half = 2 * float(known.loc[[method, base], "ratio_spread"].max())
     estimate = Estimate(middle, lambda level: (middle - half, middle + half), 1, "machines", "rounds on one machine")
-    return Verdict(estimate, unit="×", case=f"{known['layers'].iloc[0]} layers", **claimed)
+    return Verdict(estimate, unit="×", case=f"{known['layers'].iloc[0]} layers, over {TITLES[base]}'s step", **claimed)
 
 
 def _closer_with_degree(table: pd.DataFrame) -> Verdict:
@@ -325,7 +325,7 @@ def table6(table: pd.DataFrame) -> go.Figure:
     table: method, layers, seed, loss, ratio, ratio_spread, diverged. The linear MLP's loss is far above and left out.
     """
     runs, here = alive(table), task_title(table["task"].iloc[0])
-    titles = [f"{here}: loss", f"{here}: time", "printed, FineWeb: loss", "printed, FineWeb: time"]
+    titles = [f"here: {here}", "here: time of a step", "paper's Table 6: FineWeb", "paper's: time of training"]
     figure = grid(titles, 2, height=190, gap=70, top=64, horizontal=66)
     depths: dict[int, dict] = {layers: groups(rows, "method", "loss") for layers, rows in runs.groupby("layers")}
     for method in METHODS:

@@ -122,30 +122,29 @@ def against_learned(table: pd.DataFrame) -> pd.DataFrame:
 
 def summary_fig12(table: pd.DataFrame) -> str:
     cells = against_learned(table)
-    ranges: dict[str, dict[str, float]] = {}
+    ranges: dict[str, list[float]] = {}
     for task in table["task"].unique():
         rows = cells[cells["task"] == task]
         for method, degree in _shown(rows).items():
             (change,) = rows.loc[(rows["method"] == method) & (rows["degree"] == degree), "delta"]
-            ranges.setdefault(f"{NAMES[method]}{f' {degree}' if degree else ''}", {})[task_title(task)] = change
-    words = [f"{name} {_range(by_task)}" for name, by_task in ranges.items()]
-    several = cells["low"].notna()
-    ours = cells[several & (cells["method"] == SYMMETRIZED)]
+            ranges.setdefault(f"{NAMES[method]}{f' {degree}' if degree else ''}", []).append(change)
+    ours = cells[cells["low"].notna() & (cells["method"] == SYMMETRIZED)]
     worse, better = int((ours["high"] < 0).sum()), int((ours["low"] > 0).sum())
-    noise = f"Symmetrized: clearly worse on {worse} and better on {better} of {len(ours)} tasks. "
-    return f"{noise if several.any() else ''}Minus learned: {'; '.join(words)}."
+    counts = {"worse": worse, "better": better, "undecided": len(ours) - worse - better}
+    said = ", ".join(f"{word} on {count}" for word, count in counts.items() if count)
+    tasks = f" ({said} of {len(ours)} tasks)" if said else ""
+    words = [f"{name} {_range(changes)}{tasks * (name == SYMMETRIZED)}" for name, changes in ranges.items()]
+    return f"Minus learned, points: {'; '.join(words)}."
 
 
-def _range(by_task: dict[str, float]) -> str:
+def _range(changes: list[float]) -> str:
     """From the least to the most.
 
-    >>> _range({"Add": 2.0, "Memorize": 5.0, "Mano": float("nan")}), _range({"Mano": float("nan")})
-    ('+2.0 (Add) to +5.0 (Memorize)', '– (every run diverged)')
+    >>> _range([5.0, 2.0, float("nan")]), _range([float("nan")])
+    ('+2.0 to +5.0', '– (every run diverged)')
     """
-    known = sorted((gain, task) for task, gain in by_task.items() if gain == gain)
-    if not known:
-        return "– (every run diverged)"
-    return " to ".join(dict.fromkeys(f"{signed(gain)} ({task})" for gain, task in (known[0], known[-1])))
+    known = sorted(change for change in changes if change == change)
+    return " to ".join(dict.fromkeys(map(signed, known[:1] + known[-1:]))) or "– (every run diverged)"
 
 
 def _shown(rows: pd.DataFrame) -> dict[str, int]:
@@ -159,7 +158,7 @@ def _shown(rows: pd.DataFrame) -> dict[str, int]:
 
 
 NAMES = {BASELINE: "GELU", MLP: "learned", SYMMETRIZED: SYMMETRIZED, POLYNOMIAL: POLYNOMIAL, CHEBYSHEV: CHEBYSHEV}
-APART = {POLYNOMIAL: -0.15, CHEBYSHEV: 0.15}  # where both have a degree
+APART = {POLYNOMIAL: -0.12, CHEBYSHEV: 0.12}  # at a degree that both have
 IMAGES = {"x": "mirrored left–right", "y": "mirrored top–bottom", "both": "turned by 180°"}  # by mirror
 
 
@@ -191,8 +190,9 @@ def fig12(table: pd.DataFrame, functions: pd.DataFrame) -> go.Figure:
             _draw_changes(figure, some, names, limits, (row, column))
             figure.update_yaxes(range=limits, nticks=6, row=row, col=column)
         figure.update_yaxes(title_text="φ(x)", row=row, col=1)
-    for method in (BASELINE, *APART):
-        look = {"name": NAMES[method], "legendgroup": method}
+    for method in (BASELINE, SYMMETRIZED, *APART):
+        look: dict[str, Any] = {"name": NAMES[method], "legendgroup": method}
+        look |= {"mode": "lines+markers", "line": {"color": colour(method), "width": 1.5}} if method in SHAPES else {}
         points(figure, [None], [None], colour(method), (1, 2), 8, METHOD_SYMBOLS[method], **look)
     above(figure, "accuracy − learned's (points)", 1, 2)
     above(figure, "the same of polynomials", 1, 3)
@@ -204,7 +204,7 @@ def fig12(table: pd.DataFrame, functions: pd.DataFrame) -> go.Figure:
     set_reading(
         figure,
         "Left: where the learned function is not zero; above: its most similar mirror image, and their correlation r.",
-        "Right: points, against the learned function (blue line) of the same seed, mean over seeds.",
+        "Middle, right: against the learned function (blue line) of the same seed, mean over seeds.",
         f"Whiskers: {INTERVAL}." if table["seed"].nunique() > 1 else "One seed only: no interval.",
         difference_key(figure),
         f"Pairs left out, because a run diverged: {'; '.join(divergences)}." if divergences else "",
@@ -215,7 +215,7 @@ def fig12(table: pd.DataFrame, functions: pd.DataFrame) -> go.Figure:
 def _draw_functions(figure: go.Figure, rows: pd.DataFrame, row: int) -> None:
     for method, width in ((MLP, 3), (SYMMETRIZED, 1.5)):
         part = rows[rows["method"] == method].sort_values("x")
-        look: dict[str, Any] = {"name": NAMES[method], "legendgroup": method, "showlegend": row == 1}
+        look: dict[str, Any] = {"name": NAMES[method], "legendgroup": method, "showlegend": row == 1 and method == MLP}
         ink = colour(method)
         line(figure, part["x"], part["value"], ink, (row, 1), width, hovertemplate="φ(%{x:.2f}) = %{y:.3g}", **look)
     figure.update_yaxes(nticks=5, row=row, col=1)
@@ -228,7 +228,8 @@ def _draw_changes(figure: go.Figure, cells: pd.DataFrame, names: list[str], limi
         look: dict[str, Any] = {"name": NAMES[method], "customdata": part["architecture"], "mode": "markers+lines"}
         look |= {"line": {"color": colour(method), "width": 1}}
         look |= {"hovertemplate": "%{customdata}: %{y:+.1f} ± %{error_y.array:.1f} points"}
-        x = [names.index(str(degree or NAMES[method])) + APART.get(method, 0.0) for degree in part["degree"]]
+        shared = set(part["degree"]) & set(cells.loc[cells["method"] != method, "degree"]) - {0}
+        x = [names.index(str(one or NAMES[method])) + APART.get(method, 0) * (one in shared) for one in part["degree"]]
         differences(figure, x, part[["delta", "low", "high"]].T, method, at, limits=limits, **look)
     figure.add_hline(y=0, line={"color": colour(MLP), "width": 1.5}, row=at[0], col=at[1])
     axis = {"range": (-0.5, len(names) - 0.5), "tickvals": list(range(len(names))), "ticktext": names, "tickangle": 0}
@@ -267,7 +268,7 @@ ENTRIES = (
         "D and F",
         "Learned functions, made symmetric or smooth",
         "Left: the MLP non-linearity learned for a task, and symmetrized (averaged with its most similar mirror image)."
-        " Right: mean test accuracy over training with it, and with polynomials, minus that with the learned one",
+        " Middle: mean test accuracy over training with it, minus that with the learned one. Right: with polynomials",
         "in language models almost always worse; higher degrees are better",
         tasks=TASKS,
         plan=plan_fig12,

@@ -18,7 +18,7 @@ from lab.papers.tables import POINTS, curves, gains, numbered, per_seed, speed_u
 from lab.papers.transformers.matrix import NOT_LEARNED, comparable, gain, learned_tasks, over_tasks, unlike_paper
 from lab.papers.transformers.settings import ATTENTION_GUESS, BASELINE, BOTH, MLP, origin, setting
 from lab.plots import go
-from lab.plots.caption import diverged_runs, effect, set_reading
+from lab.plots.caption import diverged_runs, effect, set_reading, true_minus
 from lab.plots.panels import ACCURACY, FULL, STEP, above, grid, line, name_axes, named, place
 from lab.plots.style import BLACK, SIZE, colour, faded, methods_of
 from lab.statistics import LEVEL, diverged
@@ -279,10 +279,11 @@ def draw(table: pd.DataFrame) -> go.Figure:
 
     table: task, method, seed, step, accuracy, diverged, and search where a task has several; a task may lack methods.
     """
-    known, columns = learned_tasks(table), 2
+    known, columns, others = learned_tasks(table), 2, unlike_paper(table)
     tasks = by_learned(table["task"].unique(), known)
-    gap = 76 if diverged(table)[0] else 62
-    figure = grid([task_title(task) for task in tasks], columns, height=150, gap=gap, top=64)
+    gap = 76 if diverged(table)[0] else 66
+    titles = [f"{task_title(task)}{'*' * (task in others)}" for task in tasks]
+    figure = grid(titles, columns, height=150, gap=gap, top=68)
     for number, task in enumerate(tasks):
         at, rows = place(number, columns), table[table["task"] == task]
         opacity = 1.0 if task in known else PALE
@@ -290,19 +291,26 @@ def draw(table: pd.DataFrame) -> go.Figure:
             if method in set(rows["method"]):
                 part = rows[rows["method"] == method]
                 _draw_runs(figure, part, method, at, legend=not named(figure, method), opacity=opacity)
-            else:
-                above(figure, f"{method}: not trained", *at, side="right", size=SIZE - 2)
         _mark_diverged(figure, rows, at)
-        if BOTH in set(rows["method"]) and task in known and not diverged(rows)[0]:
-            more = rows[rows["method"] != BASELINE].replace({"method": {MLP: BASELINE}})  # attention, beside the MLP's
-            words = f"MLP + attention − MLP: {effect(gain(more, BOTH), ends=False)}"
-            above(figure, words, *at, side="right", size=SIZE - 2)
+        words = [f"{method}: not trained" for method in methods_of(table) if method not in set(rows["method"])]
+        if task in known and not diverged(rows)[0]:
+            words.insert(0, f"MLP − baseline: {effect(gain(rows), signs=False)}")
+            if BOTH in set(rows["method"]):
+                more = rows[rows["method"] != BASELINE].replace({"method": {MLP: BASELINE}})  # beside the MLP's
+                words.append(f"MLP + attention − MLP: {effect(gain(more, BOTH), signs=False)}")
+        above(figure, true_minus("<br>".join(words)), *at, side="right", size=SIZE - 2)
         draw_floor(figure, rows, "step", at)
         figure.update_yaxes(range=heights(rows), row=at[0], col=at[1])
     name_axes(figure, len(tasks), columns, STEP, ACCURACY)
-    both = "Above panels: points, mean over training." if BOTH in set(table["method"]) else ""
-    star = "*: the paper's baseline is worse, so its setting is another." if unlike_paper(table) else ""
-    set_reading(figure, star, CURVES, both, *floor_and_gains(table), diverged_sentence(table, "task", "method"))
+    star = "*: the paper's baseline is worse, so its setting is another." if others else ""
+    set_reading(
+        figure,
+        star,
+        CURVES,
+        "Above panels: points, mean over training.",
+        *floor_and_gains(table),
+        diverged_sentence(table, "task", "method"),
+    )
     return figure
 
 
@@ -340,17 +348,18 @@ def _draw_runs(
 ) -> None:
     """One thin curve a seed, dotted where the run diverged; the mean of those that have a value at a step on top."""
     rows = numbered(rows)
-    several, ink = rows["search"].nunique() > 1, colour(method)
+    searches, ink = rows["search"].nunique(), colour(method)
+    thin = faded(ink, 0.4 if searches == 1 else 0.16)  # many runs of several searches do not hide those of one
     runs = rows.pivot(index="step", columns=["search", "seed"], values="accuracy").sort_index(axis=1)
     diverged_rows = rows[rows["diverged"].astype(bool)] if "diverged" in rows else rows[:0]
     dotted = set(zip(diverged_rows["search"], diverged_rows["seed"], strict=True))
     hover = "step %{x}: %{y:.1f} %"
     for search, seed in runs:
-        name = f"{method}, search {search}, seed {seed}" if several else f"{method}, seed {seed}"
+        name = f"{method}, search {search}, seed {seed}" if searches > 1 else f"{method}, seed {seed}"
         dash = "dot" if (search, seed) in dotted else "solid"
         look: dict[str, Any] = {"name": name, "legendgroup": method, "showlegend": False, "hovertemplate": hover}
         look["opacity"] = opacity
-        line(figure, runs.index, 100 * runs[search, seed], faded(ink, 0.4), at, 1, dash, **look)
+        line(figure, runs.index, 100 * runs[search, seed], thin, at, 1, dash, **look)
     look = {"name": method, "legendgroup": method, "showlegend": legend, "hovertemplate": f"{hover} (mean)"}
     line(figure, runs.index, 100 * runs.mean(axis=1), ink, at, 2.6, opacity=opacity, **look)
 

@@ -90,7 +90,8 @@ def lengths(table: pd.DataFrame) -> str:
 
 
 def widths(table: pd.DataFrame) -> str:
-    return f"Below the full width, {differences(_smaller(table), learned_tasks(table))}"
+    small = _smaller(table)
+    return f"Below the full width, {differences(small, learned_tasks(small))}"
 
 
 def _smaller(table: pd.DataFrame) -> pd.DataFrame:

@@ -61,8 +61,8 @@ class Comparison(Agreement):
         """The comparison in words."""
         signs = f"None of {self.cells} cells is clear of seed noise, with a sign in the paper"
         if self.clear:
-            of = f"the {self.clear} that it does not print as 0"
-            signs = f"Signs agree with the paper's in {100 * self.signs:.0f} % of {of}"
+            agree = f"{self.signs * self.clear:.0f} agree{'s' * (round(self.signs * self.clear) == 1)}"
+            signs = f"The paper prints {self.clear} of them with a sign; {agree}"
         rho = f"{self.rank_correlation}"
         if np.isnan(self.spearman):
             rho = "unknown: the numbers here are all equal"

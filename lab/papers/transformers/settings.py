@@ -302,16 +302,20 @@ def scale_of(search: SearchSpec) -> str | None:
 def origin(names: Sequence[str], matrix: bool = False) -> Origin:
     """The transformers paper: tasks by name, with the settings of `lab.papers.transformers.settings`.
 
-    matrix: departures also say at which step accuracy is read.
+    matrix: departures also say at which step accuracy is read. Those of the models come first.
 
-    >>> origin(["addmod"]).departures("paper")
-    ['addmod: peak rate 0.002 (paper 0.02)']
+    >>> origin(["addmod", "haystack", "copy"]).departures("laptop")[:2]
+    ['haystack, copy: width 32 (paper 128)', 'copy: Canon True (paper False)']
     """
     return Origin(
         data=lambda scale: [_source(task) for task in names],
-        facts=lambda scale: [field for task in names for field in _fields(task, scale, matrix)],
+        facts=lambda scale: sorted(
+            (field for task in names for field in _fields(task, scale, matrix)),
+            key=lambda field: _RANKS.get(field.name, 4),
+        ),
         guesses=GUESSES,
         for_tasks=lambda some: origin(some, matrix),
+        merged=True,
     )
 
 
@@ -334,6 +338,7 @@ def _fields(task: str, scale: str, matrix: bool) -> Iterator[Field]:
     yield Field("peak rate of the knots", rate, SILENT, source, task=task)
 
 
+_RANKS = {"width": 0, "positions": 1, "Canon": 2, "layers": 3, "heads": 3, "tied embeddings": 3}  # of departures
 TABLE_4, _READ = "paper, Table 4", "matrix read at step"
 _BY_POSITION = "paper, Table 4, whose cell borders are lost: read from positions"
 _CANON = "sweep on val at laptop scale (lab sweep --canon)"

@@ -1,5 +1,7 @@
 """Differences to the baseline and their comparison with the paper's: known tables give known matrices."""
 
+import re
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -7,12 +9,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
+from lab.catalogue.results import Results
 from lab.errors import LabError
 from lab.papers.compatibility import best, clear, delta, square
-from lab.papers.transformers.matrix import PAPER, compare
+from lab.papers.transformers import compatibility
+from lab.papers.transformers.matrix import PAPER, compare, learned_tasks
+from lab.papers.transformers.settings import printed
+from lab.places import RESULTS
 from lab.statistics import half_width, over_seeds
 from lab.task_names import TASK_TITLES
 from lab.tasks import NAMES
+from lab.tasks.named import task_title
 from tests.papers import tables
 
 
@@ -140,3 +147,18 @@ def test_a_task_that_no_model_learned_has_no_best():
     found = compare(as_cells(PAPER), unlearned=["add", "mano"])
     assert (found.tasks, found.best_on_diagonal) == (6, 3) and "3 of 6 tasks" in found.sentence()
     assert found.cells == 6 * 8, "what no model learns is no cell that agrees or does not"
+
+
+@pytest.mark.parametrize("name", ["fig5", "fig11"])
+def test_a_stand_in_names_the_tasks_whose_runs_are_smaller_and_departures_say_how_wide_they_are(name):
+    """Settings may have changed since the runs: what they say now is not of them."""
+    here = Results(RESULTS / "transformers" / name / "laptop")
+    of_runs = {task: here.facts["hyperparameters"][f"{task}: width"]["value"] for task in learned_tasks(here.table())}
+    narrow = {task: width for task, width in of_runs.items() if width != printed(task).model.width}
+    said = compatibility.smaller(here.table(), "laptop")
+    assert said == f"smaller models of {', '.join(map(task_title, narrow))}" and not re.search(r"\d", said)
+    for task, width in narrow.items():
+        (known,) = (
+            one for one in here.facts["departures"] if "width" in one and task in one.split(": ")[0].split(", ")
+        )
+        assert f"width {width} (paper" in known

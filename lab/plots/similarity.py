@@ -186,12 +186,13 @@ def _number(value: float) -> str:
 
 
 def _short(value: float) -> str:
-    """The same in two or three characters.
+    """The same in a few characters; what is not quite 1 has a digit more.
 
-    >>> _short(0.914), _short(0.999), _short(-0.26)
-    ('.91', '1', '−.26')
+    >>> _short(0.914), _short(0.997), _short(1.0), _short(-0.26)
+    ('.91', '.997', '1', '−.26')
     """
-    return _number(value).replace("1.00", "1").replace("0.", ".")
+    text = f"{value:.3f}" if 0.995 <= value < 0.9995 else _number(value)
+    return text.replace("1.00", "1").replace("0.", ".")
 
 
 def _scale(figure: go.Figure, title: str, ticks: Iterable[float], end: float, room: int = 70) -> None:

@@ -90,7 +90,7 @@ def summary_fig8(table: pd.DataFrame) -> str:
         best = f" (lowest: {lowest})" if lowest != MLP else ""
         words.append(f"{task_title(task)}{ours}{best}")
     noise = language.clear_of_noise(effects, table)
-    return f"{noise}Learned MLP against GELU, perplexity: {'; '.join(words)}."
+    return f"{noise}Learned MLP against GELU: {'; '.join(words)}."
 
 
 def summary_fig9(table: pd.DataFrame) -> str:
@@ -401,7 +401,7 @@ ENTRIES = (
         "Perplexity of language models on prose and code",
         "Training perplexity with a linear MLP, with GELU, and with functions learned for the MLP (from zero, and from"
         " GELU), for the attention, and for both",
-        "most often the learned MLP is best; code gains more than prose, characters more than subwords",
+        "the learned MLP is mostly best; gains are larger on code, and on characters",
         plan=lambda scale, seeds: [run for name in TEXTS[scale] for run in by_method(name, scale, seeds, METHODS)],
         measure=language.final,
         plot=fig8,

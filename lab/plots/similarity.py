@@ -63,6 +63,9 @@ def matrices(table: pd.DataFrame, what: str = "rule", pair: tuple[str, ...] = ()
         _name_labels(figure, labels, row, column, first=column == 1)
     ticks = (-ends, 0, ends)
     _scale(figure, "cosine similarity less the mean over the panel's pairs", ticks, ends)
+    if np.nanmax(np.abs(np.stack(list(above.values())))) > ends:
+        words = [f"≤ −{ends:g}", "0", f"≥ {ends:g}"]
+        figure.update_layout(coloraxis_colorbar={"tickvals": ticks, "ticktext": words})
     figure.update_xaxes(title_text=what, row=-(-len(methods) // columns))
     figure.update_yaxes(title_text=what, col=1)
     some = f"; slanted: over fewer, the others have no example of the {what} ({fewer} cells a panel)" if fewer else ""

@@ -219,3 +219,12 @@ def test_an_image_has_two_rows_of_what_is_seen_and_three_of_the_result(one):
     assert len(wrap(seen, WIDTH)) <= 2, seen
     assert len(wrap(result, WIDTH)) <= 3, result
     assert all(len(wrap(line, WIDTH * SIZE / SMALL)) <= 3 for line in more)
+
+
+@every_figure
+def test_what_ships_of_its_runs_and_searches_is_of_its_revision(one):
+    """A run or a function that ships is read in place of a training: then it has to be what the figure was drawn of."""
+    for kind in ("runs", "searches"):
+        for name in one.facts.get(kind, {}):
+            if (done := RESULTS.parent / kind / name / "done.json").is_file():
+                assert json.loads(done.read_text())["notes"]["arithmetic"] in one.facts["arithmetic"], name

@@ -140,7 +140,7 @@ def summary(table: pd.DataFrame) -> str:
         losses = rows.groupby("method", sort=False)["loss"].mean().sort_values()
         ends = [f"{TITLES[losses.index[at]]} {losses.iloc[at]:.3f}" for at in (0, -1)]
         words.append(f"{FAMILIES[str(family)]} {' to '.join(ends)}")
-    losses_said = f"Held-out loss, nats a token, best to worst: {'; '.join(words)}."
+    losses_said = f"Loss (nats), best to worst: {'; '.join(words)}."
     known = table.dropna(subset=["blimp"])
     early = above_chance(table)
     if not len(known):
@@ -148,10 +148,12 @@ def summary(table: pd.DataFrame) -> str:
     each = known.groupby(["family", "method"], sort=False)["blimp"].mean()
     means = each.groupby("family", sort=False).agg(["min", "max"])
     ranges = [f"{FAMILIES[str(family)]} {low:.1f} to {high:.1f} %" for family, (low, high) in means.iterrows()]
+    phenomena = known[list(PHENOMENA)].mean()
+    ranges.append(f"by phenomenon {phenomena.min():.0f} to {phenomena.max():.0f} %")
     most = known["ties"].max()
     ties = f"; ties at most {most:.1f} %" if most >= 0.05 else ""
     first = too_early(f"{early} ({_floor(table):g} %)" if early else "")
-    return f"{losses_said} {first}BLiMP, {known['pairs'].max():,} pairs, means: {', '.join(ranges)}{ties}."
+    return f"{losses_said} {first}BLiMP, {known['pairs'].max():,} pairs: {', '.join(ranges)}{ties}."
 
 
 def notes(scale: str) -> list[str]:
@@ -333,7 +335,7 @@ def table1(table: pd.DataFrame) -> go.Figure:
         "Axes of loss and BLiMP do not begin at 0."
         + (f" Step: of one model alone, the fastest of {ROUNDS}." if _is_timed(rows) else ""),
         "GPT-Neo predicts the next token, RoBERTa masked ones: their losses do not compare." * (len(families) > 1),
-        "Below: means over seeds; dashed: guessing." if read else "BLiMP: the paper's scores alone.",
+        "Below: means over seeds." if read else "BLiMP: the paper's scores alone.",
         f"Not run here: {', '.join([name for family, name in FAMILIES.items() if family not in families] + ['GLUE'])}.",
     )
     return figure
@@ -391,7 +393,7 @@ def _draw_phenomena(figure: go.Figure, rows: pd.DataFrame, families: list[str], 
             look: dict[str, Any] = {"name": kind, "legendgroup": kind, "showlegend": False}
             look["hovertemplate"] = f"{TITLES[str(method)]}: %{{x:.1f}} %"
             points(figure, scores, places + shift, ink, (row, column), 6, symbol, **look)
-        line(figure, [CHANCE] * 2, ends, INK, (row, column), 1, "dash", name="guessing", showlegend=False)
+        line(figure, [CHANCE] * 2, ends, INK, (row, column), 1, "dash", name="guessing", showlegend=column == 1)
         figure.update_xaxes(domain=DOMAINS[column - 1] if len(families) > 1 else (0.0, 1.0), row=row, col=column)
         figure.update_xaxes(title_text=PANELS["blimp"], row=row, col=column)
         names = {"tickvals": places, "ticktext": [name.replace("_", " ") for name in easy_first], "ticks": ""}
@@ -411,7 +413,7 @@ ENTRIES = (
         "GPT-Neo and RoBERTa with eight activations, and KANs",
         "Held-out loss, accuracy on BLiMP (which of two sentences is grammatical) and the time of a step of small"
         " language models that differ in their activation alone, or have Kolmogorov–Arnold networks (KANs) for MLPs",
-        "on BLiMP activations matter little and KANs do worse (abstract); Table 1 has GPT-Neo's KAN best",
+        "activations matter little, KANs are worse (abstract); in Table 1 GPT-Neo's KAN is best",
         plan=lambda scale, seeds: plan(scale, seeds, METHODS[scale]),
         measure=scores,
         timed=("step_ms",),

@@ -345,7 +345,7 @@ def plot(table: pd.DataFrame) -> go.Figure:
     set_reading(
         figure,
         f"Marks: medians of {span(rows.groupby(CELL)['seed'].nunique())} runs; lines: from the soonest to the latest,"
-        " or to the last step, with how many do not get there (cross: half or more). no decay: AdamW"
+        " or to the last step, where some fail to get there (cross: half or more). no decay: AdamW"
         " without it, ReLU alone; ⊥Grad has none either, and takes no step along the weights. StableMax: softmax"
         " without exponentials.",
         "In seconds, the same optimizers are soonest" + (f", but {'; '.join(other)}." if other else "."),
@@ -373,7 +373,7 @@ def _draw_ways(figure: go.Figure, cells: pd.DataFrame, loss: str, ink: str, symb
     some = cells[np.isfinite(cells["median"])]
     points(figure, some["median"], some["y"], ink, at, 8, symbol, hovertemplate="median %{x:,.0f}", **look)
     never = cells[cells["never"] > 0]
-    words = [f" {one.never} of {one.runs}" for one in never.itertuples()]
+    words = [f" {one.never} of {one.runs} fail" for one in never.itertuples()]
     look |= {"mode": "markers+text", "text": words, "textposition": "middle right", "hoverinfo": "skip"}
     symbols = ["x-thin-open" if 2 * one.never >= one.runs else "line-ns-open" for one in never.itertuples()]
     points(figure, never["end"], never["y"], ink, at, 6, symbols, textfont={"size": SIZE - 3, "color": INK}, **look)

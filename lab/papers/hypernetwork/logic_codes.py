@@ -123,7 +123,7 @@ def _terms_or_target(table: pd.DataFrame) -> str:
     ahead = last.filter(like="term").max(axis=1) - last["target"]
     words = {
         True: "As in the paper, neighbours share terms more than the target, the function's value. ",
-        False: "Here contexts vary (in the paper's text queries): neighbours share the target more than terms. ",
+        False: "Here contexts vary, not queries as in the paper's text; neighbours share the target more than terms. ",
     }
     clear = (ahead > 0).nunique() == 1 and ahead.notna().all()
     return maps_summary(table, words[bool(ahead.iloc[0] > 0)] if clear else "")

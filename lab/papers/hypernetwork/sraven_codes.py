@@ -121,7 +121,7 @@ def _alike_summary(table: pd.DataFrame) -> str:
     words = []
     for method, rows in different[different["a"] < different["b"]].groupby("method", sort=False):
         means = rows.groupby(["a", "b"])["similarity"].mean()
-        rank = f"{(means > means[PAIR]).sum() + 1} of {len(means)} ({means[PAIR]:.2f}" if PAIR in means else "– (–"
+        rank = f"{(means > means[PAIR]).sum() + 1} of {len(means)} ({means[PAIR]:.3f}" if PAIR in means else "– (–"
         words.append(f"{method_title(method)} {rank}; {means.mean():.2f})")
     return (
         "Rank of addition and subtraction among pairs of rules, the most alike first (cosine similarity; mean of all"

@@ -218,7 +218,7 @@ def _head(figure: go.Figure, rows: pd.DataFrame, method: str, at: tuple[int, int
     text = f"tanh({rows['prefactor'].iloc[0]:g}x)" if method == TANH and len(rows) else method.replace("boosted ", "")
     above(figure, text, *at, yshift=18)
     accuracy = 100 * rows.loc[rows["part"] == "accuracy", "value"].mean()
-    above(figure, f"({accuracy:.1f} %)" if np.isfinite(accuracy) else "(diverged)", *at, size=SIZE - 1)
+    above(figure, f"test {accuracy:.1f} %" if np.isfinite(accuracy) else "(diverged)", *at, size=SIZE - 1)
 
 
 def _alignment(figure: go.Figure, rows: pd.DataFrame, columns: Sequence[str], row: int) -> None:
@@ -349,7 +349,7 @@ def _summary(table: pd.DataFrame) -> str:
     return (
         f"Complexity rises in training with {sum(rises > 0)} of {counted(len(rises), 'network')}, by most with {most};"
         f" around the solution it is higher with {higher} (surely so with {sure})."
-        f" Alignment{', in this order' * (len(names) > 1)}: {'; '.join(words)}."
+        f" Alignment: {'; '.join(words)}."
     )
 
 
@@ -439,7 +439,7 @@ ENTRIES = (
         "Models of several tables in weight space and in input space",
         "Models of each data set (IAFs: functions of the inputs): complexity on the plane of training and on a random"
         " plane, and answers around a training row",
-        "what is observed on ELECTRICITY (Figure 7) is similar on others",
+        "on ELECTRICITY (not here) it rises most with IAFs; others are similar",
         plot=fig24,
         claims=FIG24,
         seeds=settings.SEEDS | {"overnight": 12},

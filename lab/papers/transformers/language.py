@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from lab.estimates import Estimate, compare, pooled_means
+from lab.estimates import Estimate, compare, missing, pooled_means
 from lab.papers.claims import Claim, Verdict, absent, all_of, text_in_place_of
 from lab.papers.entry import Entry, Planned
 from lab.papers.tables import POINTS, Labelled, alive, compare_one
@@ -123,6 +123,20 @@ def perplexity_changes(table: pd.DataFrame, by: str, base: str) -> dict[str, Est
     logs = np.log(alive(table).set_index([by, "seed"])["perplexity"].astype(float).unstack("seed", sort=False))
     gaps = {kind: logs.loc[kind] - logs.loc[base] for kind in logs.index if kind != base and base in logs.index}
     return {kind: gap.exp().shifted(-1).scaled(100) for kind, gap in pooled_means(gaps, COVERS).items()}
+
+
+def perplexity_cells(table: pd.DataFrame) -> pd.DataFrame:
+    """Training perplexity against the baseline's in percent with its interval, a row a function and text: as `delta`
+    has differences of accuracies."""
+    rows = []
+    for task in table["task"].unique():
+        changes = perplexity_changes(table[table["task"] == task], "architecture", settings.BASELINE)
+        for kind in table["architecture"].unique():
+            if kind != settings.BASELINE:
+                change = changes.get(kind, missing())
+                low, high = change.interval(LEVEL)
+                rows.append({"architecture": kind, "task": task, "delta": change.effect, "low": low, "high": high})
+    return pd.DataFrame(rows)
 
 
 def accuracy_gains(table: pd.DataFrame, by: str, base: str) -> dict[str, Estimate]:

@@ -95,15 +95,16 @@ def summary_fig8(table: pd.DataFrame) -> str:
 
 def summary_fig9(table: pd.DataFrame) -> str:
     dead = _dead(table)
-    cells = perplexity_cells(table)[lambda rows: ~rows["task"].isin(dead)]
+    cells = language.perplexity_cells(table)[lambda rows: ~rows["task"].isin(dead)]
     wide = cells.pivot(index="architecture", columns="task", values="delta")[cells["task"].unique()]
-    texts = [task for task in wide if task != MANO and task in wide.index]
-    apart = np.ptp(wide.loc[texts, texts].to_numpy(), axis=0)
-    names, far = "; ".join(map(task_title, texts)), ", ".join(f"{one:.1f}" for one in apart)
-    words = f"Perplexity with the functions of these texts differs by up to {far} % of GELU's ({names})"
+    apart = _apart(cells)
+    texts, far = list(apart.index), ", ".join(f"{one:.1f}" for one in apart)
+    words = f"Functions of these texts differ by up to {far} % of GELU's perplexity on them"
     if MANO in wide.index:
         more = ", ".join(signed(wide.loc[MANO, task] - wide.loc[task, task]) for task in texts)
-        words += f"; with that of MANO from a text's own by {more}"
+        words += f"; MANO's from a text's own by {more}"
+    if MANO in wide:
+        words += f"; on MANO all are {signed(wide[MANO].max(), 0)} to {signed(wide[MANO].min(), 0)} %"
     noise = f"{int(clear(cells).sum())} of {len(cells)} cells are clear of seed noise against GELU. "
     return (noise if cells["low"].notna().any() else "") + f"{words}."
 
@@ -360,37 +361,33 @@ PERPLEXITIES = Scale(
 
 def fig9(table: pd.DataFrame) -> go.Figure:
     """Rows: whose function; columns: what the model is trained on. table: task, architecture, seed, perplexity."""
-    cells = perplexity_cells(table)
+    cells = language.perplexity_cells(table)
     dead = _dead(table)
     one = Matrix("", cells, dead, framed=False)
     figure = heatmaps([one], PERPLEXITIES, ("function learned for", "trained on"), left=176)
+    apart, axis = _apart(cells), figure.layout.xaxis
+    more = [f"<br>{apart[one]:.1f} apart" if one in apart else "" for one in cells["task"].unique()]
+    figure.update_xaxes(ticktext=[name + far for name, far in zip(axis.ticktext, more, strict=True)])
     known, names = cells["low"].notna().any(), ", ".join(map(task_title, sorted(dead)))
     set_reading(
         figure,
         COLOURED if known else "",
+        "Apart: from the lowest to the highest perplexity with a function of a text, in percent of GELU's.",
         f"†: no model of {names} is better than a trivial answer, nor was that of its search." if dead else "",
         language.spread(table, "±"),
     )
     return figure
 
 
+def _apart(cells: pd.DataFrame) -> pd.Series:
+    """By text: between the lowest and the highest perplexity on it with a function of a text, in percent of GELU's."""
+    of_texts = cells[(cells["task"] != MANO) & (cells["architecture"] != MANO)]
+    return of_texts.groupby("task", sort=False)["delta"].agg(np.ptp)
+
+
 def _dead(table: pd.DataFrame) -> frozenset[str]:
     """MANO, where no model has learned it."""
     return unlearned(table[table["task"] == MANO])
-
-
-def perplexity_cells(table: pd.DataFrame) -> pd.DataFrame:
-    """Training perplexity against the baseline's in percent with its interval, a row a function and text: as `delta`
-    has differences of accuracies."""
-    rows = []
-    for task in table["task"].unique():
-        changes = perplexity_changes(table[table["task"] == task], "architecture", BASELINE)
-        for kind in table["architecture"].unique():
-            if kind != BASELINE:
-                change = changes.get(kind, estimates.missing())
-                low, high = change.interval(LEVEL)
-                rows.append({"architecture": kind, "task": task, "delta": change.effect, "low": low, "high": high})
-    return pd.DataFrame(rows)
 
 
 _TEXTS: dict[str, Any] = {"tasks": TEXT_NAMES, "origin": texts_origin(TEXT_NAMES)}

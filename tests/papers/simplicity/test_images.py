@@ -190,15 +190,15 @@ def test_inputs_are_what_a_layer_receives(made):
     assert rows["density"].to_numpy() == pytest.approx(number / number.sum(), abs=2e-3)
 
 
-def test_a_thick_line_is_the_average_of_the_thin_one(made):
-    thick, thin = 0, []
+def test_a_thin_line_is_the_average_of_the_thick_one(made):
+    thick, thin = [], 0
     for trace in made[FIG3].plot.data:
-        if trace.name == "as learned":
-            thin.append(np.array(trace.y))
-        elif trace.name == FROM_ZERO:
-            assert np.array(trace.y)[2:-2] == pytest.approx(sliding_window_view(thin[-1], 5).mean(axis=1))
-            thick += 1
-    assert thick == 2, "of both modes"
+        if trace.name == FROM_ZERO:
+            thick.append(np.array(trace.y))
+        elif trace.name == "averaged":
+            assert np.array(trace.y)[2:-2] == pytest.approx(sliding_window_view(thick[-1], 5).mean(axis=1))
+            thin += 1
+    assert thin == 2, "of both modes"
 
 
 @each
@@ -280,6 +280,6 @@ def test_captions_say_where_functions_from_zero_are_surely_above_relu_and_where_
         for seed in range(3)
     ]
     table = pd.DataFrame(rows, columns=["set", "mode", "method", "layers", "seed", "accuracy", "tv"])
-    told = "functions from zero (mean of 1 to 2 layers) are surely more accurate in regression (MNIST), less in class."
+    told = "functions from zero (1 to 2 layers) are surely more accurate in regression (MNIST), less in class."
     assert told in entry(FIG18).summary(table.assign(diverged=False))
     assert "nowhere surely" in entry(FIG18).summary(table[table["set"] != "mnist"].assign(diverged=False))

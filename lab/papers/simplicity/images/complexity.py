@@ -146,7 +146,7 @@ def _summary(table: pd.DataFrame) -> str:
     """Where functions from zero are more accurate than ReLU, and where more complex models are, and where less."""
     rows = alive(table)
     ranks = {case: _over_models(part) for case, part in rows.groupby(["set", "mode"], sort=False) if len(part) > 2}
-    depths = f"mean of {rows['layers'].min()} to {rows['layers'].max()} layers"
+    depths = f"{rows['layers'].min()} to {rows['layers'].max()} layers"
     subject = f"Against {RELU}, functions from zero ({depths})"
     sides = {subject: _from_zero(rows), "With more total variation, models": ranks}
     return " ".join(f"{of} are {_surely(gains, of == subject)}." for of, gains in sides.items() if gains)
@@ -294,7 +294,7 @@ ENTRIES = (
         "E.2",
         "Image sets: training accuracy, test accuracy and complexity",
         f"Test accuracy against training accuracy, and against complexity, of {SHOWN}",
-        "models with learned functions are more accurate than with ReLU, above all those learned from zero",
+        "learned functions are more accurate than ReLU, above all those from zero",
         plan=plan,
         plot=fig18,
         origin=origin(),

@@ -348,7 +348,7 @@ def draw(table: pd.DataFrame, functions: pd.DataFrame) -> go.Figure:
     set_reading(
         figure,
         f"Percent: how much of a function's variance ReLU and GELU explain; neither: {100 * LIKE:g} % at most. × range:"
-        f" total variation over range. Thin: as learned. Thick: averaged over {AVERAGED} knots; layer-specific"
+        f" total variation over range. Thin, black: averaged over {AVERAGED} knots, as grey ones are; layer-specific"
         f" ones (the best of restarts from ReLU and from zero) and what is like ReLU (to |x| = {CLOSE:g}) are drawn as"
         " they are. Shaded: inputs in a trained network. Grey: other restarts.",
     )
@@ -388,11 +388,9 @@ def _panel(figure: go.Figure, rows: pd.DataFrame, method: str, like: bool, at: t
         name, ink = of_layer if method == settings.PER_LAYER else (method_title(method), colour(method))
         y = values_of(part)
         others.append(y)
-        if like or method == settings.PER_LAYER:  # an average would hide a spike where a layer's inputs are
-            curve(y, name, ink, 2)
-            continue
-        curve(y, "as learned", ink, 0.8)
-        curve(averaged(y, AVERAGED), name, ink, 2)
+        curve(y, name, ink, 2)
+        if not like and method != settings.PER_LAYER:  # an average would hide a spike where a layer's inputs are
+            curve(averaged(y, AVERAGED), "averaged", BLACK, 1)
     shown = np.concatenate([y[abs(x) <= end] for y in others])
     pad = 0.08 * np.ptp(shown) or 0.5
     figure.update_xaxes(range=(-end, end), nticks=6, **where)

@@ -137,7 +137,7 @@ _claim = partial(Claim, decides=_SEVERAL, hours=1.0, stands_in=settings.smaller)
 FIG24 = (
     _claim(
         "most-complex",
-        "Complexity increases to the highest level in the best model of each table",
+        "Complexity increases to the highest level in the best model of each table (at its best step)",
         _of_the_best(partial(_more, "solution")),
     ),
     _claim("rises", "Complexity increases in training, for all models", _rises),
@@ -334,9 +334,9 @@ def _spread(figure: go.Figure, blocks: int, lines: int) -> None:
 
 def _summary(table: pd.DataFrame) -> str:
     course = table[table["part"] == "course"].sort_values("x").groupby(["table", "method", "seed"])["value"]
-    rises = (course.last() - course.first()).groupby(["table", "method"]).mean()
+    first, last = (one.groupby(["table", "method"]).mean() for one in (course.first(), course.last()))
     names = table["table"].unique()
-    most = " and ".join(f"{rises.xs(name, level='table').idxmax()} ({name})" for name in names)
+    most = " and ".join(f"{last.xs(name, level='table').idxmax()} ({name})" for name in names)
     around = logarithms(_part(drawn(table), "ambient"))
     more = [estimates.mean(gaps) for _, gaps in (around - logarithms(_part(table, "solution"))).items()]
     higher, sure = sum(one.effect > 0 for one in more), sum(one.interval(LEVEL)[0] > 0 for one in more)
@@ -347,8 +347,8 @@ def _summary(table: pd.DataFrame) -> str:
         each = ", ".join(f"{one.effect:.2f}{half}" for one, half in zip(known, spread, strict=True))
         words.append(f"{method.split()[-1]} {each}")
     return (
-        f"Complexity rises in training with {sum(rises > 0)} of {counted(len(rises), 'network')}, by most with {most};"
-        f" around the solution it is higher with {higher} (surely so with {sure})."
+        f"Complexity rises in training with {sum(last > first)} of {counted(len(last), 'network')}, and ends highest"
+        f" with {most}; around the solution it is higher with {higher} (surely so with {sure})."
         f" Alignment: {'; '.join(words)}."
     )
 

@@ -79,7 +79,7 @@ def summary_fig11(table: pd.DataFrame) -> str:
     count = int(clear(cells).sum())
     gained = {part: own_and_others(table, part) for part in parts}
     means = [f"{part} {effect(over_tasks(gain['own']))}" for part, gain in gained.items()]
-    others = [f"{part} {signed(over_tasks(gain['others']).effect)}" for part, gain in gained.items()]
+    others = [f"{part} {effect(over_tasks(gain['others'])).split()[0]}" for part, gain in gained.items()]
     chance = " (by chance as many)" if count <= (1 - LEVEL) * len(cells) else ""
     return (
         f"Mean gain with a task's own function, points [95 % interval over tasks]: {', '.join(means)}; with those of"

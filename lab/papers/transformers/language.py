@@ -29,7 +29,7 @@ from lab.papers.transformers.settings import (
     stories_origin,
 )
 from lab.plots import go
-from lab.plots.caption import counted, set_reading, signed
+from lab.plots.caption import counted, effect, set_reading, signed
 from lab.plots.differences import around, beside_printed, difference_key, spans
 from lab.plots.style import GREY
 from lab.run import Run
@@ -246,13 +246,14 @@ def summary_table3(table: pd.DataFrame) -> str:
 
 
 def summary_table5(table: pd.DataFrame) -> str:
-    words = []
-    for layers, rows in table.groupby("layers", sort=False):
-        gains = accuracy_gains(rows, "method", GELU)
-        text = ", ".join(f"{method} {signed(gain.effect, 2)}" for method, gain in gains.items())
-        words.append(f"{counted(layers, 'layer')}: {text}")
+    more = [
+        f"{effect(change)} with {counted(layers, 'layer')}"
+        for layers, rows in table.groupby("layers", sort=False)
+        if (change := accuracy_gains(rows, "method", ALONE).get(TOGETHER))
+    ]
     title = task_title(table["task"].iloc[0])
-    said = f"{title}, held-out accuracy minus that with GELU, in percentage points. {'; '.join(words)}."
+    several = f"M = {M[TOGETHER]} minus M = 1, held-out accuracy, points: {', '.join(more) or '– (diverged)'}"
+    said = f"{title}, {several}."
     levels = table[table["method"] == GELU].groupby("layers")["perplexity"].mean()
     if len(levels) > 1 and levels.iloc[-1] > levels.iloc[0]:
         few, many = levels.index[0], levels.index[-1]

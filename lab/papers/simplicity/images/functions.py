@@ -302,16 +302,18 @@ def _like_which(table: pd.DataFrame) -> str:
 
 def _averaged_summary(functions: pd.DataFrame) -> str:
     """How irregular functions learned from zero are, and what is left of it where knots are averaged."""
-    words = []
-    for name, knots in {"as learned": 1, f"averaged over {AVERAGED} knots": AVERAGED}.items():
+    gaps, words = [], {True: "more", False: "less", None: "neither surely more nor less"}
+    for knots in (1, AVERAGED):
         turns = _turns(functions, FROM_ZERO, knots)
         gap = estimates.mean(turns[REGRESSION] - turns[CLASSIFICATION])
         low, high = gap.interval(LEVEL)
-        verdict = " (more irregular)" if low > 0 else " (less)" if high < 0 else " (not clearly different)"
-        words.append(f"{effect(gap)} {name}{verdict if np.isfinite(low) else ''}")
+        sure = words[low > 0 if low > 0 or high < 0 else None] + " " if np.isfinite(low) else ""
+        gaps.append((sure, effect(gap)))
+    (first, whole), (then, smooth) = gaps
     return (
-        "Functions from zero, total variation over range, regression less classification, mean of all restarts:"
-        f" {'; '.join(words)}."
+        f"From zero, functions for regression go up and down {first}{'than' if first else 'against'} those for"
+        f" classification (total variation over range, mean of restarts: {whole}); averaged over {AVERAGED} knots"
+        f" {then}({smooth})."
     )
 
 
@@ -326,7 +328,7 @@ def draw(table: pd.DataFrame, functions: pd.DataFrame) -> go.Figure:
 
     table: as `measure` has it; functions: as `values` has it.
     """
-    table, functions = _of_first_search(table), _of_first_search(functions)
+    every, table, functions = functions, _of_first_search(table), _of_first_search(functions)
     kinds = list(table.groupby(["set", "mode"], sort=False))
     methods = [method for method in settings.METHODS if method in set(table["method"])]
     count = len(methods)
@@ -340,7 +342,9 @@ def draw(table: pd.DataFrame, functions: pd.DataFrame) -> go.Figure:
             if len(best):
                 words, chosen = _likeness(best), of[(of["method"] == method) & of["chosen"]].sort_values("x")
                 if method == FROM_ZERO and "× range" in words:
-                    words += f" (averaged: {relative_variation(averaged(chosen['value'].to_numpy(), AVERAGED)):.1f})"
+                    less = relative_variation(averaged(chosen["value"].to_numpy(), AVERAGED))
+                    restarts = _turns(every, method, 1)[mode].xs(name, level="set").mean()
+                    words = f"{words.removeprefix('like neither; ')} (averaged {less:.1f}); restarts {restarts:.1f}"
                 above(figure, f"{method_title(method)}<br>{words}", row, column, size=SIZE - 2)
         above(figure, f"<b>{TITLES[name]}, {mode}</b>", row, 1, size=SIZE + 1, yshift=32)
     figure.update_yaxes(title_text="φ(x)", col=1, secondary_y=False)
@@ -348,9 +352,9 @@ def draw(table: pd.DataFrame, functions: pd.DataFrame) -> go.Figure:
     set_reading(
         figure,
         f"Percent: how much of a function's variance ReLU and GELU explain; neither: {100 * LIKE:g} % at most. × range:"
-        f" total variation over range. Thin, black: averaged over {AVERAGED} knots, as grey ones are; layer-specific"
-        f" ones (the best of restarts from ReLU and from zero) and what is like ReLU (to |x| = {CLOSE:g}) are drawn as"
-        " they are. Shaded: inputs in a trained network. Grey: other restarts.",
+        f" total variation over range; restarts: mean of all. Black: averaged over {AVERAGED} knots, as grey; layer-"
+        f"specific ones (the best of restarts from ReLU and from zero) and what is like ReLU (to |x| = {CLOSE:g}) are"
+        " drawn as they are. Shaded: inputs in a trained network. Grey: other restarts.",
     )
     return figure
 

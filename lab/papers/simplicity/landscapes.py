@@ -336,20 +336,20 @@ def _summary(table: pd.DataFrame) -> str:
     course = table[table["part"] == "course"].sort_values("x").groupby(["table", "method", "seed"])["value"]
     first, last = (one.groupby(["table", "method"]).mean() for one in (course.first(), course.last()))
     names = table["table"].unique()
-    most = " and ".join(f"{last.xs(name, level='table').idxmax()} ({name})" for name in names)
+    of = {name: f" ({name})" if len(names) > 1 else "" for name in names}
+    most = " and ".join(f"{last.xs(name, level='table').idxmax()}{of[name]}" for name in names)
     around = logarithms(_part(drawn(table), "ambient"))
-    more = [estimates.mean(gaps) for _, gaps in (around - logarithms(_part(table, "solution"))).items()]
-    higher, sure = sum(one.effect > 0 for one in more), sum(one.interval(LEVEL)[0] > 0 for one in more)
-    aligned, words = _part(table, "alignment"), []
-    for method in (RELU, IAFS, TREES):
-        known = [estimates.mean(aligned[name, method]) for name in names if (name, method) in aligned]
-        spread = [f" ± {np.ptp(one.interval(LEVEL)) / 2:.2f}".replace(" ± nan", "") for one in known]
-        each = ", ".join(f"{one.effect:.2f}{half}" for one, half in zip(known, spread, strict=True))
-        words.append(f"{method.split()[-1]} {each}")
+    gaps = around - logarithms(_part(table, "solution"))
+    more = {key: estimates.mean(gaps[key]) for key in gaps}
+    higher = {name: [method for one, method in more if one == name and more[one, method].effect > 0] for name in names}
+    where = " and ".join(f"{', '.join(methods) or 'none'}{of[name]}" for name, methods in higher.items())
+    aligned, words = _part(table, "alignment").mean(), []
+    for method in (RELU, IAFS, TREES, NEIGHBOURS)[: 3 if len(names) == 1 else 4]:
+        if each := [f"{aligned[name, method]:.2f}" for name in names if (name, method) in aligned]:
+            words.append(f"{method.split()[-1]} {', '.join(each)}")
     return (
-        f"Complexity rises in training with {sum(last > first)} of {counted(len(last), 'network')}, and ends highest"
-        f" with {most}; around the solution it is higher with {higher} (surely so with {sure})."
-        f" Alignment: {'; '.join(words)}."
+        f"Complexity rises in {sum(last > first)} of {counted(len(last), 'network')}, ends highest with {most};"
+        f" around the solution it is higher with {where}. Alignment: {'; '.join(words)}."
     )
 
 
@@ -439,7 +439,7 @@ ENTRIES = (
         "Models of several tables in weight space and in input space",
         "Models of each data set (IAFs: functions of the inputs): complexity on the plane of training and on a random"
         " plane, and answers around a training row",
-        "on ELECTRICITY (not here) it rises most with IAFs; others are similar",
+        "rises most with IAFs on ELECTRICITY, others alike",
         plot=fig24,
         claims=FIG24,
         seeds=settings.SEEDS | {"overnight": 12},

@@ -312,7 +312,7 @@ def _averaged_summary(functions: pd.DataFrame) -> str:
     (first, whole), (then, smooth) = gaps
     return (
         f"From zero, functions for regression go up and down {first}{'than' if first else 'against'} those for"
-        f" classification (total variation over range, mean of restarts: {whole}); averaged over {AVERAGED} knots"
+        f" classification (total variation over range, restarts of all sets: {whole}); averaged over {AVERAGED} knots"
         f" {then}({smooth})."
     )
 
@@ -340,11 +340,11 @@ def draw(table: pd.DataFrame, functions: pd.DataFrame) -> go.Figure:
             like = len(best) > 0 and bool((best["relu"] > LIKE).all())
             _panel(figure, of[of["method"] == method], method, like, (row, column))
             if len(best):
-                words, chosen = _likeness(best), of[(of["method"] == method) & of["chosen"]].sort_values("x")
+                words = _likeness(best)
                 if method == FROM_ZERO and "× range" in words:
-                    less = relative_variation(averaged(chosen["value"].to_numpy(), AVERAGED))
-                    restarts = _turns(every, method, 1)[mode].xs(name, level="set").mean()
-                    words = f"{words.removeprefix('like neither; ')} (averaged {less:.1f}); restarts {restarts:.1f}"
+                    turns = [_turns(every, method, knots)[mode].xs(name, level="set").mean() for knots in (1, AVERAGED)]
+                    more = "; restarts {:.1f}, averaged {:.1f}".format(*turns)
+                    words = words.removeprefix("like neither; ") + more
                 above(figure, f"{method_title(method)}<br>{words}", row, column, size=SIZE - 2)
         above(figure, f"<b>{TITLES[name]}, {mode}</b>", row, 1, size=SIZE + 1, yshift=32)
     figure.update_yaxes(title_text="φ(x)", col=1, secondary_y=False)
@@ -352,7 +352,7 @@ def draw(table: pd.DataFrame, functions: pd.DataFrame) -> go.Figure:
     set_reading(
         figure,
         f"Percent: how much of a function's variance ReLU and GELU explain; neither: {100 * LIKE:g} % at most. × range:"
-        f" total variation over range; restarts: mean of all. Black: averaged over {AVERAGED} knots, as grey; layer-"
+        f" total variation over range; restarts: mean of all. Black, averaged: over {AVERAGED} knots; layer-"
         f"specific ones (the best of restarts from ReLU and from zero) and what is like ReLU (to |x| = {CLOSE:g}) are"
         " drawn as they are. Shaded: inputs in a trained network. Grey: other restarts.",
     )
@@ -386,7 +386,7 @@ def _panel(figure: go.Figure, rows: pd.DataFrame, method: str, like: bool, at: t
         else [values_of(part) for _, part in rows[~rows["chosen"]].groupby("restart")]
     )
     for y in others:
-        curve(y if like else averaged(y, AVERAGED), "other restarts", faded(GREY, 0.4), 1)
+        curve(y, "other restarts", faded(GREY, 0.4), 1)
     for layer, part in chosen.groupby("layer"):
         of_layer = f"layer {layer}", SEQUENCE[2 + (layer - 1) % 4]
         name, ink = of_layer if method == settings.PER_LAYER else (method_title(method), colour(method))

@@ -116,13 +116,15 @@ def sizes_beside_paper(departures: Sequence[str], room: int = 230) -> str:
 
     >>> sizes_beside_paper(["no test set", "width 64 (paper 256), rates 1 (paper [1, 2])", "batch 8 (paper 16)"], 50)
     "Not the paper's: width 64 (paper 256), rates 1 (paper [1, 2]); more in provenance.json."
+    >>> sizes_beside_paper(["left out: SVHN (not open)", "left out: a+b (mod 53), ab (mod 53)", "batch 8 (paper 16)"])
+    "Not the paper's: left out: SVHN; batch 8 (paper 16)."
     """
     said, more = "", False
     for departure in departures:
-        for number, part in enumerate(re.split(r"(?<=\)), ", departure)):
-            if left_out := re.match(r"left out: [^(]+(?= \()", part):
-                part = left_out[0]
-            elif not re.search(r"\(paper (?!:)", part) or re.search(r"(\S+) \(paper \1\)", part):
+        left_out = re.fullmatch(r"(left out: [^()]+) \([^()]*\)", departure)  # with a reason, which details have
+        for number, part in enumerate([left_out[1]] if left_out else re.split(r"(?<=\)), ", departure)):
+            compares = re.search(r"\(paper (?!:)", part) and not re.search(r"(\S+) \(paper \1\)", part)
+            if not (left_out or compares):
                 continue
             longer = said + (", " if number and said else "; " if said else "") + part
             more |= len(longer) > room

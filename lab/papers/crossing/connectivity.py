@@ -275,7 +275,7 @@ def plot(table: pd.DataFrame) -> go.Figure:
         "Above: means over pairs of models. Matched: hidden units of one are in places where they match the other's."
         " Below: the most that accuracy falls below the straight line between both ends; small marks: pairs (crosses:"
         f" an end is 10 points below the best); whiskers: {100 * LEVEL:.0f} % intervals of the mean (Student's t).",
-        "Claims: of the loss (in the table).",
+        "Claims are about the loss, which the table has.",
         chosen if table["split"].eq(VAL).any() else "",
     )
     return figure

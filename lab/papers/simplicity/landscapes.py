@@ -336,20 +336,20 @@ def _summary(table: pd.DataFrame) -> str:
     course = table[table["part"] == "course"].sort_values("x").groupby(["table", "method", "seed"])["value"]
     first, last = (one.groupby(["table", "method"]).mean() for one in (course.first(), course.last()))
     names = table["table"].unique()
-    of = {name: f" ({name})" if len(names) > 1 else "" for name in names}
-    most = " and ".join(f"{last.xs(name, level='table').idxmax()}{of[name]}" for name in names)
+    tag = {name: f" ({name})" if len(names) > 1 else "" for name in names}
+    most = " and ".join(f"{last.xs(name, level='table').idxmax()}{tag[name]}" for name in names)
     around = logarithms(_part(drawn(table), "ambient"))
     gaps = around - logarithms(_part(table, "solution"))
-    more = {key: estimates.mean(gaps[key]) for key in gaps}
-    higher = {name: [method for one, method in more if one == name and more[one, method].effect > 0] for name in names}
-    where = " and ".join(f"{', '.join(methods) or 'none'}{of[name]}" for name, methods in higher.items())
+    sure = [key for key in gaps if estimates.mean(gaps[key]).interval(LEVEL)[0] > 0]
+    higher = {name: ", ".join(method for one, method in sure if one == name) or "none" for name in names}
+    where = " and ".join(f"{methods}{tag[name]}" for name, methods in higher.items())
     aligned, words = _part(table, "alignment").mean(), []
     for method in (RELU, IAFS, TREES, NEIGHBOURS)[: 3 if len(names) == 1 else 4]:
         if each := [f"{aligned[name, method]:.2f}" for name in names if (name, method) in aligned]:
             words.append(f"{method.split()[-1]} {', '.join(each)}")
     return (
         f"Complexity rises in {sum(last > first)} of {counted(len(last), 'network')}, ends highest with {most};"
-        f" around the solution it is higher with {where}. Alignment: {'; '.join(words)}."
+        f" around the solution it is surely higher with {where}. Alignment: {'; '.join(words)}."
     )
 
 

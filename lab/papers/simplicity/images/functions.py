@@ -300,20 +300,21 @@ def _like_which(table: pd.DataFrame) -> str:
     return f"{first}; that from zero goes up and down by {turns} its range."
 
 
+def _surely_more(functions: pd.DataFrame, knots: int) -> tuple[str, str]:
+    """Whether functions from zero, averaged over so many knots, go up and down more for regression; by how much."""
+    turns = _turns(functions, FROM_ZERO, knots)
+    gap = estimates.mean(turns[REGRESSION] - turns[CLASSIFICATION])
+    low, high = gap.interval(LEVEL)  # of one pair: nan
+    return "more " if low > 0 else "less " if high < 0 else "neither surely more nor less " * (low == low), effect(gap)
+
+
 def _averaged_summary(functions: pd.DataFrame) -> str:
     """How irregular functions learned from zero are, and what is left of it where knots are averaged."""
-    gaps, words = [], {True: "more", False: "less", None: "neither surely more nor less"}
-    for knots in (1, AVERAGED):
-        turns = _turns(functions, FROM_ZERO, knots)
-        gap = estimates.mean(turns[REGRESSION] - turns[CLASSIFICATION])
-        low, high = gap.interval(LEVEL)
-        sure = words[low > 0 if low > 0 or high < 0 else None] + " " if np.isfinite(low) else ""
-        gaps.append((sure, effect(gap)))
-    (first, whole), (then, smooth) = gaps
+    (more, gap), (then, left) = (_surely_more(functions, knots) for knots in (1, AVERAGED))
     return (
-        f"From zero, functions for regression go up and down {first}{'than' if first else 'against'} those for"
-        f" classification (total variation over range, restarts of all sets: {whole}); averaged over {AVERAGED} knots"
-        f" {then}({smooth})."
+        f"From zero, functions for regression go up and down {more}{'than' if more else 'against'} those for"
+        f" classification (total variation over range, restarts of all sets: {gap}); averaged over {AVERAGED} knots"
+        f" {then}({left})."
     )
 
 
@@ -343,8 +344,7 @@ def draw(table: pd.DataFrame, functions: pd.DataFrame) -> go.Figure:
                 words = _likeness(best)
                 if method == FROM_ZERO and "× range" in words:
                     turns = [_turns(every, method, knots)[mode].xs(name, level="set").mean() for knots in (1, AVERAGED)]
-                    more = "; restarts {:.1f}, averaged {:.1f}".format(*turns)
-                    words = words.removeprefix("like neither; ") + more
+                    words = words.removeprefix("like neither; ") + "; restarts {:.1f}, averaged {:.1f}".format(*turns)
                 above(figure, f"{method_title(method)}<br>{words}", row, column, size=SIZE - 2)
         above(figure, f"<b>{TITLES[name]}, {mode}</b>", row, 1, size=SIZE + 1, yshift=32)
     figure.update_yaxes(title_text="φ(x)", col=1, secondary_y=False)
